@@ -15,6 +15,7 @@
 #include "call/fixed.h"
 #include "call/workers.h"
 #include "core/busy_poll.h"
+#include "core/entry.h"
 #include "core/max_running.h"
 #include "core/queue.h"
 #include "core/ring_mapping.h"

@@ -224,7 +224,7 @@ static inline struct pipe_inode_info *host_pipe(struct file *file)
 	return get_pipe_info(file, false);
 }
 
-/* Returns the mask of ->poll(), or -EAGAIN when it has to be called. The same of a socket. */
+/* Returns what ->poll() says of data, or -EAGAIN when it has to be called. The same of a socket. */
 static inline int host_pipe_peek(const struct pipe_inode_info *pipe,
 				 fmode_t mode)
 {

@@ -7,9 +7,7 @@
  * its next state, all under one hold of the lock. It releases the lock and goes on when it has
  * passed many watches, when a poll takes a lock or sleeps, and when user memory is away.
  *
- * A file is polled at delivery for three reasons. A wake-up may not have said what has become
- * true. With LAST_CHECK the condition must still hold. A level watch that was delivered is
- * polled by the next call, because its condition may still hold.
+ * file_report.c says why a file is polled at the delivery of its event.
  *
  * While a consumer polls a watch without the lock, the watch is on no list, and may be ready.
  * kevent_queue.nr_taken counts such watches. A call that finds nothing, whatever its timeout,
@@ -34,6 +32,7 @@
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
 
+#include "entry.h"
 #include "lookup.h"
 #include "ring_mapping.h"
 #include "source_ops.h"
@@ -192,13 +191,13 @@ struct kevent_collection {
 
 /**
  * enum kevent_stop - why a hold of the lock ends
- * @KEVENT_AT_END:	there is nothing more, or no room
+ * @KEVENT_AT_END:	the list has an end, or the room; of kevent_pass(): go on
  * @KEVENT_ENOUGH:	enough watches were passed
  * @KEVENT_NEEDS_TASK:	the next watch must be looked at without the lock
  * @KEVENT_FAULTED:	user memory is away
  * @KEVENT_KILLED:	the consumer is being killed
  *
- * But for the first, the next watch is as it was.
+ * But for the first, the next watch is still to be delivered.
  */
 enum kevent_stop {
 	KEVENT_AT_END,
@@ -248,7 +247,7 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 }
 
 /*
- * Store the entry of the oldest occurrence, which kevent_entry() of types.h builds. Returns false
+ * Store the entry of the oldest occurrence, which kevent_entry() of entry.h builds. Returns false
  * on a fault.
  */
 static bool kevent_store_entry(struct kring *to, struct kevent *ke)
@@ -373,7 +372,7 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	 * a poll kevent_note_polls() says so.
 	 */
 	c->relist = asked && !c->total && stop == KEVENT_FAULTED;
-	/* The room limits what is stored. */
+	/* Stored events are not deducted from @left: c->room limits them. */
 	c->left += stored;
 	c->left -= min(c->left, passed);
 	return stop;

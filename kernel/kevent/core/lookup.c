@@ -116,7 +116,7 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 {
 	struct kevent_file *kf;
 
-	/* Pairs with kevent_file_link(), kevent_file_unlink(). */
+	/* Pairs with kevent_file_link(), kevent_file_cut(). */
 	kf = host_watches(file);
 	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0],
 					  uk->event))

@@ -130,7 +130,7 @@ struct kevent_crew {
  *		can be seen: a consumer that has taken the entry does not find 0
  * @ready:	R: watches with something to report, oldest first
  * @sleepers:	R: consumers asleep, oldest first; as many threads as wait, so
- *		RLIMIT_NPROC limits them. Nobody walks them, see kevent_next_sleeper()
+ *		RLIMIT_NPROC limits them. No wake-up walks them, see kevent_next_sleeper()
  * @ring_mm:	R: the address space for which @ring says where it is, or
  *		KEVENT_NO_MM; that of @home or of one of @mappings, which it has not left,
  *		and @ring is not known to be broken
@@ -140,7 +140,7 @@ struct kevent_crew {
  *		hold of the lock
  *
  * Collections:
- * @level:	R: level watches delivered since the last collection started
+ * @level:	R: level watches that were delivered, until a collection polls them
  * @collected:	R: entries stored in the ring by calls; wake-ups stored the others
  * @copied:	R: entries copied to buffers
  * @misses:	R: watches put on @ready
@@ -155,7 +155,7 @@ struct kevent_crew {
  * @buffer_several: R: likewise, if it is not
  * @nr_several:	R: those of @many_sleepers and @buffer_several
  * @nr_slept:	R: how many ever came to sleep, for &kevent_consumer.since
- * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
+ * @nr_woken:	R: consumers woken that have not taken @ready_lock yet; each then reads @ready
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
  * @wake_rest:	R: how many of @sleepers are to be woken yet, see kevent_wake_rest()
  * @warm:	R: how often the one that slept last was woken since the oldest was

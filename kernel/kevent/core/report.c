@@ -35,6 +35,7 @@
 #include <linux/sched.h>
 #include <trace/events/kevent.h>
 
+#include "entry.h"
 #include "report.h"
 #include "ring_mapping.h"
 #include "state.h"
@@ -92,9 +93,9 @@ static bool kevent_may_hit(const struct kevent *ke, enum kevent_mode mode,
 }
 
 /*
- * Store a report in the ring, from where it is made, interrupts included; the queue may
- * hit. Returns false if that is not possible: then a level watch may be queued as delivered,
- * from where kevent_recheck_locked() takes it.
+ * Store a report in the ring, from where it is made, interrupts included. The caller has seen that
+ * the ring is here and the ready list empty. Returns false if nothing is stored: a level watch may
+ * be on the level list all the same, and kevent_recheck_locked() moves it to the ready list.
  */
 static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 		       u32 amount)
@@ -122,8 +123,8 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 /*
  * kevent_hit_late() of the only watch that is ready, which needs no poll. It was reported
  * where the ring is not mapped. A collection delivers the watches of sources whose entries
- * have more than conditions. It also delivers all watches if the ring is full or broken, or if
- * its memory was away.
+ * have more than conditions. It also delivers all watches if the ring is full, has a flag set, or
+ * if its memory was away.
  */
 bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 {

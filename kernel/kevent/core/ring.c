@@ -2,7 +2,7 @@
 /*
  * The ring in user memory: stores with page faults disabled
  *
- * kevent_entry() of types.h makes an entry, and kring_put() of ring.h stores it.
+ * kevent_entry() of entry.h makes an entry, and kring_put() of ring.h stores it.
  *
  * The thread that runs makes a store to user memory, with its protection keys in force,
  * and the processor decides. The kernel does not change these keys when it is entered, so

@@ -161,10 +161,10 @@ static __always_inline bool kring_store(struct kring *ring,
  * entry of its kind, or 0, and @said what that says in ukevent.ret_data[0]. The caller has executed
  * a full barrier since it observed the event, see kring_sync().
  *
- * While the previous entry is unread, one that says no more is redundant; one that does says all
- * of it, so there are never more unread ones of a kind than there are bits. How far consumers are
- * is looked up only if that matters: they are known to have read the previous entry, and to have
- * left room.
+ * While the previous entry is unread, a new one that adds no bit to it is dropped. One that adds
+ * bits is stored with the old bits, too. So each unread entry of a kind has more bits than the one
+ * before, and their number is limited. How far consumers are is looked up only if that matters:
+ * they are known to have read the previous entry, and to have left room.
  *
  * Any context in which the ring's address space is in use. In line, see kring_put(). Returns true
  * when the ring says it, in a new entry, which @last and @said then describe, or in an unread one,

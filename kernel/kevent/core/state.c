@@ -14,8 +14,8 @@
  *	disarmed	DISARMED (FIRED) (VERIFY)
  *	dead		DEAD (SPENT) (NEW) (CLAIMED) (DETACHED) and what was left
  *
- * A queued watch is on the ready list, and a consumer was woken for it or deals with it. A
- * delivered one is a level watch that waits for its next poll, on the level list or, if a
+ * A queued watch is on the ready list. If a consumer slept one was woken for it, or deals with
+ * it. A delivered one is a level watch that waits for its next poll, on the level list or, if a
  * consumer has had no room for it yet, on the ready list. Where the table below says "noted",
  * FIRED, VERIFY, BROKEN and &kevent.ready keep the report until the watch is released or
  * modified. A queued watch with FIRED is polled again after its delivery.

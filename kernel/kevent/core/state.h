@@ -3,7 +3,7 @@
  * The state of a watch: what is read, and what hot paths write
  *
  * The legal states, and who moves a watch between them, are explained in
- * state.c. No other file writes &kevent.state.
+ * state.c. No other file writes &kevent.state of a watch that others can see.
  */
 #ifndef _KEVENT_STATE_H
 #define _KEVENT_STATE_H

@@ -62,10 +62,10 @@ struct obj_cgroup;
  *    callback runs but kevent_wake_sock(), which RCU lets use the watch and its
  *    queue, dead.
  * 3. If a task has claimed the watch, KE_DETACHED makes that task do step 4.
- * 4. kevent_free() takes the watch out of the queue's index, which frees it after a
- *    grace period, since lookups run under RCU, returns the user's quota, and drops
- *    the queue reference that the watch held.
- * So a watch that a source or a file still knows has a queue.
+ * 4. kevent_free() returns the user's quota, takes the watch out of the queue's
+ *    index, and drops the watch's reference to the queue. The index frees the memory
+ *    after a grace period, because lookups run under RCU.
+ * So the queue exists as long as a source or a file knows one of its watches.
  */
 
 /**
@@ -80,8 +80,9 @@ struct obj_cgroup;
  * @ready:	R: conditions to report
  * @index:	I: in &kevent_queue.watches
  * @id_low:	I: low half of its id; the file descriptor for file types
- * @reported:	R: what the entry at @stored says
- * @state:	R: &enum kevent_state, written by state.c and state.h only
+ * @reported:	R: what the entry at @stored says, or what %KEVENT_TO_COPY copies
+ * @state:	R: &enum kevent_state. kevent_alloc() sets the first one, and state.c and
+ *		state.h write all others
  * @req_flags:	R: KEVENT_REQ_*
  * @type:	I: %KEVENT_SOCKET and its like
  * @keys:	R: for the source: wake-up keys that matter
@@ -127,8 +128,8 @@ struct kevent_keyed {
  * @file:	I: the file; no reference is held, detach() comes before its end
  * @next:	F: next watch of @file; may be followed under RCU. See
  *		%KEVENT_MAX_PER_FILE
- * @table:	F: the file table the watch was added through, to compare. NULL since the
- *		watch was on the list of @file
+ * @table:	F: the file table the watch was added through, for kevent_is_current(), and to
+ *		compare. NULL again once the watch has been taken off the list of @file
  * @host:	F: what host_watches() finds it by
  */
 struct kevent_file {
@@ -184,33 +185,6 @@ static inline enum kevent_mode kevent_mode(const struct kevent *ke)
 	default:
 		return KEVENT_OTHER;
 	}
-}
-
-/* The id of an entry, unless fill() sets another one */
-static inline u64 kevent_id(const struct kevent *ke)
-{
-	struct kevent_id id = { .raw = { ke->id_low } };
-
-	return id.raw_u64;
-}
-
-/*
- * Make the entry of an event of a watch; kevent_fill() adds what is not in all entries. It needs
- * no memory if the caller is inline, too. A hit has nothing to add: its watch is neither broken
- * nor one for STAY_AWAKE, and its source has no fill().
- */
-static inline struct ukevent kevent_entry(const struct kevent *ke, u32 ready,
-					  u32 amount)
-{
-	return (struct ukevent){
-		.id.raw_u64	= kevent_id(ke),
-		.type		= ke->type,
-		.event		= ke->event,
-		.req_flags	= ke->req_flags,
-		.ret_flags	= KEVENT_RET_DONE,
-		.ret_data	= { ready, amount },
-		.ptr		= ke->user,
-	};
 }
 
 #endif /* _KEVENT_TYPES_H */

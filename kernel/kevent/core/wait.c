@@ -12,6 +12,11 @@
  * ended. Members that are parked and threads that serve chains do likewise. The freezer marks
  * the thread as if it had a signal, and kevent_is_interrupted() ignores that mark.
  *
+ * A woken thread that is killed passes its event on. For one that is still in the kernel
+ * __kevent_collect() does so, which runs next. If the entry is in the ring kevent_wait_end() wakes
+ * others for what is unread. A thread that is killed after that keeps its entry from others until
+ * the process has closed the descriptor: kevent_fop_flush().
+ *
  * A thread whose cgroup has used up its cpu.max is a waiter like any other, because the
  * scheduler does not say so. Its event is late by the rest of the period. Each event that comes
  * meanwhile wakes another consumer. If that one leaves events behind they wait for the throttled
@@ -53,7 +58,8 @@
  * @KEVENT_INTERRUPTED:	a signal came
  * @KEVENT_REQUESTED:	it was asked to return
  *
- * The first two do not leave kevent_sleep() and kevent_park(). The last three end the wait.
+ * The first two do not leave kevent_sleep() and kevent_park(). The last three end the wait early,
+ * with an error.
  */
 enum kevent_outcome {
 	KEVENT_AWAKE,
@@ -342,7 +348,10 @@ static enum kevent_outcome kevent_park_locked(struct kevent_queue *q,
 	case KEVENT_LIMIT_REQUESTED:
 		return KEVENT_REQUESTED;
 	case KEVENT_LIMIT_PARKED:
-		/* No flag is set if memory is away. A member that runs calls before it sleeps. */
+		/*
+		 * If the memory of the ring is away KEVENT_RING_MORE stays unset: a member that
+		 * runs collects before it sleeps.
+		 */
 		kevent_leave(q, KEVENT_ANY);
 		kevent_pass_on(q);
 		break;

@@ -47,9 +47,10 @@
  * entries are there. A consumer that waits for several entries stores the events that come and
  * sleeps again. kevent_wake_others() then wakes those that the entries are enough for.
  *
- * A woken consumer may go without its event: it is killed, stopped or frozen, or its wait is
- * over. Then it calls kevent_pass_on(). A killed one does so in __kevent_collect(), or by
- * kevent_wake_left() in kevent_wait_end().
+ * A woken consumer may go without its event. It calls kevent_pass_on() before it is frozen, when
+ * it parks, and when it is killed: in __kevent_collect(), or by kevent_wake_left() in
+ * kevent_wait_end(). One that a signal interrupts, or stops, calls kevent_pass_unread() there. One
+ * whose time is over collects, or wakes another in kevent_join().
  *
  * A wake request is kept in the waiter that it was made for, and ends its wait even if there are
  * events: kevent_join() wakes another for these. Consumers that WAKEUP_ALL wakes poll level

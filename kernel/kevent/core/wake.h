@@ -37,8 +37,8 @@ struct kevent_member;
  * @peers: on &kevent_queue.ring_sleepers, buffer_sleepers or buffer_several
  * @node: in &kevent_queue.many_sleepers
  * @seen_node: in &kevent_queue.many_seen
- * @end: of the ring: &kring.kidx that ends its wait. Above it when it joins, so one that
- *	 waits for one entry and joins later does not have a lower one
+ * @end: of the ring: the &kring.kidx that ends its wait, above that of now. So of those that wait
+ *	 for one entry one that joins later does not have a lower one
  * @since: how many had come to sleep before it: the order of those on different lists
  * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
  *	  it goes on

@@ -11,6 +11,7 @@
 #include <trace/events/kevent.h>
 
 #include "../host.h"
+#include "entry.h"
 #include "index.h"
 #include "lookup.h"
 #include "queue.h"
@@ -40,7 +41,6 @@ static void kevent_finish(struct kevent *ke, bool last)
 		kevent_bury(ke, false);
 }
 
-/* kevent_entry() of the oldest occurrence, with all that its source and its state add */
 void kevent_fill(struct kevent *ke, struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
@@ -432,8 +432,8 @@ void kevent_bury(struct kevent *ke, bool held)
 		kevent_unhold_file(kevent_held_file(ke));
 	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_DETACHED);
 	/*
-	 * A dead watch is not claimed again. The task that has claimed it
-	 * clears the bit under ready_lock, and call_rcu() waits for that.
+	 * A dead watch is not claimed again. If the claim is seen as gone here, the task that
+	 * had it may still hold ready_lock. The grace period of call_rcu() outlasts that.
 	 */
 	if (!kevent_is_claimed(ke) || !kevent_set_detached(ke))
 		kevent_free(ke);

@@ -18,7 +18,6 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file);
 int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file);
-void kevent_fill(struct kevent *ke, struct ukevent *uk);
 
 int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file);

@@ -17,8 +17,8 @@
 #include "file_wait.h"
 
 /*
- * Wake-up keys contain these although they have not become true, or contain none for
- * a change that only ->poll() knows. Watches that ask for one of them are verified.
+ * Conditions that wake-up keys do not tell. A key may contain one that has not become true, or
+ * may be 0 for a change that only ->poll() knows. Watches that ask for one of them are verified.
  */
 #define EV_POLL_INEXACT							\
 	(EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND | EPOLLRDHUP | EPOLLMSG)
@@ -224,6 +224,7 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 	INIT_LIST_HEAD(&kp->wait.entry);
 	WRITE_ONCE(ke->keys, (__force u16)keys);
 	if (!(keys & EV_POLL_NESTING))
+		/* To the list of watches of the file, under file->f_lock */
 		err = kevent_file_link(&kp->kf, file);
 	else
 		err = HOST_NESTS ? kevent_nest_link(kp, file) : -ELOOP;

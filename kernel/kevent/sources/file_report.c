@@ -2,7 +2,16 @@
 /*
  * Watches of files that can be polled: what a wake-up says to one of them
  *
- * core/deliver.c says when a file is polled again.
+ * A wake-up of an edge triggered watch may say all that the event has to say. Otherwise the
+ * consumer that collects the event calls ->poll() of the file again:
+ *
+ * - if kevent_is_checked(): the watch is a level one or has LAST_CHECK, so its condition must hold
+ *   at the delivery. A level watch that was delivered is polled by the next call, too.
+ * - if the wake-up did not say what has become true;
+ * - after MODIFY and READY, and if the event could not be copied.
+ *
+ * kevent_pass() in core/deliver.c polls under the lock where ev_poll_collect() can do that, and
+ * kevent_look_unlocked() elsewhere.
  */
 
 #include <linux/net.h>
@@ -136,7 +145,7 @@ static int ev_poll_peek_sock(struct kevent *ke, const struct socket *sock)
 	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
 }
 
-/* All it says of a pipe but -EAGAIN is whether there is data. */
+/* host_pipe_peek() says whether there is data, or -EAGAIN. */
 static int ev_poll_peek_pipe(struct kevent *ke,
 			     const struct pipe_inode_info *pipe,
 			     const struct file *file)
@@ -264,9 +273,9 @@ void ev_poll_fire(struct kevent *ke, __poll_t key)
 	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_FIRE);
 	ev_poll_note_device(ke, to_poll(ke)->kf.file);
 	events = ev_poll_says(ke, key, &amount);
-	/* A condition that becomes true after the peek has a wake-up of its own. */
 	if (events)
 		kevent_ready_amount(ke, events, amount);
+	/* A condition that becomes true after the peek has a wake-up of its own. */
 	else if (key || ev_poll_peek(ke))
 		kevent_recheck(ke);
 }

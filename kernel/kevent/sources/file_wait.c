@@ -85,7 +85,7 @@ static const struct kevent_queue *entry_queue(wait_queue_entry_t *wait)
 }
 
 /*
- * Has the owner as many watches around @place as the caller may add to, or have all users? Security
+ * Has the owner reached the limit of watches around @place, or have all users but root? Security
  * modules are asked for capabilities under spinlocks, as by ptrace_may_access().
  */
 static bool is_full(struct wait_queue_head *head, struct list_head *place,
@@ -126,9 +126,10 @@ static struct wait_queue_head *head_of(const struct kevent_poll *kp)
 }
 
 /*
- * A watch of the same file in the same wait queue. It is linked to the file before it
- * joins, and unlinked before it leaves: of those that stay, who has joined is found. The
- * list is as long as KEVENT_MAX_OF_USERS allows, and has its newest watch behind the first.
+ * A watch of the same file in the same wait queue. A watch is on the list of the file all the
+ * time that it is in the wait queue, until its removal begins. The list has at most
+ * KEVENT_MAX_OF_USERS watches, and KEVENT_MAX_PER_FILE of root, and its newest one is behind the
+ * first.
  */
 static struct kevent_poll *find_peer(struct kevent_poll *kp,
 				     struct wait_queue_head *head)
@@ -290,7 +291,7 @@ static u32 pending_flags(__poll_t mask)
 /**
  * enum kevent_rank - which queues come first
  * @AWAITED:	a consumer sleeps, or spins, and takes what comes
- * @IDLE:	all that came was taken: one may look soon
+ * @IDLE:	all that came was taken: a consumer may call soon
  * @BEHIND:	has more to do than consumers
  * @NR_RANKS:	how many there are
  */
