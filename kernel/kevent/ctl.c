@@ -19,6 +19,7 @@
 #include "core/queue.h"
 #include "core/ring_mapping.h"
 #include "core/source_ops.h"
+#include "core/wait.h"
 #include "core/wake.h"
 #include "core/watch.h"
 #include "ctl.h"
@@ -301,6 +302,7 @@ static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 			    struct ukevent __user *arg)
 {
 	struct kring ring;
+	int err;
 
 	if (cmd > KEVENT_CTL_WAKE_ALL)
 		return -EINVAL;
@@ -311,8 +313,12 @@ static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 		/* @arg is where the caller has mapped the ring, @num its size. */
 		if (!q->ring.size || num != q->ring.size)
 			return -EINVAL;
-		return kring_check(&ring, (struct kevent_ring __user *)arg, num) ?:
-		       kring_check_rights(&ring) ?: kevent_ring_attach(q, &ring);
+		err = kring_check(&ring, (struct kevent_ring __user *)arg, num) ?:
+		      kring_check_rights(&ring) ?: kevent_ring_attach(q, &ring);
+		/* No consumer may be on the way to what is queued. */
+		if (!err)
+			kevent_say_more(q);
+		return err;
 	case KEVENT_CTL_WAKE_ALL:
 		if (num || arg)
 			return -EINVAL;

@@ -251,6 +251,7 @@ static const struct skip skips[] = {
 	  " modes.modify_counts_although_a_consumer_has_looked trace looks"
 	  " timer.clock_that_waits_for_its_turn_is_started_again"
 	  " signal.signal_of_a_thread_is_found_beside_an_add"
+	  " inode.modify_beside_an_add_decides"
 	  " show top tracepoints"
 	  " nested.refused_watch_leaves_nothing"
 	  " nested.queue_in_a_socket_that_it_watches_goes " },

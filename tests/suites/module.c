@@ -138,6 +138,7 @@ static const struct exception exceptions[] = {
 	  " awake.event_that_is_over_before_a_look_is_released"
 	  " timer.clock_that_waits_for_its_turn_is_started_again"
 	  " signal.signal_of_a_thread_is_found_beside_an_add"
+	  " inode.modify_beside_an_add_decides"
 	  " proc_tasks.exec_beside_an_add_is_no_exit " },
 	{ "6.1", "the kernel drops the marks of an open file with its last name",
 	  " inode.last_link_of_another_name inode.name_lost_again_while_nobody_asks " },

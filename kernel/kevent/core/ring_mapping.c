@@ -167,6 +167,8 @@ static int kevent_mapping_enter(struct kevent_queue *q,
 	if (!*new)
 		return -ENOENT;
 	(*new)->user = user;
+	/* Until kevent_ring_back() finds a descriptor: another thread may be closing the last. */
+	(*new)->left = true;
 	list_add(&(*new)->list, &q->mappings);
 	*new = NULL;
 	return 0;
@@ -215,6 +217,8 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 	if (new)
 		list_add(&new->list, &gone);
 	kevent_mappings_drop(q, &gone);
+	if (!err)
+		kevent_ring_back(q);
 	return err;
 }
 

@@ -185,8 +185,8 @@ void kevent_broken_locked(struct kevent *ke)
 }
 
 /*
- * Drop what is not delivered yet. If a task has claimed the watch, STALE makes it drop the
- * conditions that it has found.
+ * Drop what is not delivered yet. STALE makes a consumer that polls the watch drop the conditions
+ * that it finds. With the event of an ADD, kevent_release() compares the interest.
  */
 void kevent_forget(struct kevent *ke)
 {
@@ -331,7 +331,9 @@ bool kevent_release(struct kevent *ke, enum kevent_claim what, int result)
 	case KEVENT_TO_ATTACH:
 		if (result < 0)
 			return kevent_kill(ke);
-		/* Without collect() the condition is known from here only. */
+		/* Without collect() the condition is known from here only. MODIFY may not want it. */
+		if (!collects)
+			result &= ke->event;
 		if (result && !(collects && was & KE_DISARMED)) {
 			ke->ready |= result;
 			pending = true;
@@ -344,7 +346,7 @@ bool kevent_release(struct kevent *ke, enum kevent_claim what, int result)
 			ke->state |= KE_VERIFY;
 		else
 			ke->ready |= ke->reported & ke->event;
-		pending = true;
+		pending |= collects || ke->ready || kevent_count(ke);
 		break;
 	case KEVENT_TO_POLL:
 		kevent_polled(ke, result, was);

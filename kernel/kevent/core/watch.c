@@ -163,6 +163,9 @@ static bool kevent_attached(struct kevent *ke, int mask, struct ukevent *uk)
 
 	if (mask < 0 || kevent_is_dead(ke))
 		return false;
+	/* MODIFY may not want it any more. With collect() a poll finds that. */
+	if (!kevent_source_of(ke)->collect)
+		mask &= ke->event;
 	if (unlikely(how & KEVENT_REQ_READY) && kevent_mark_new(ke, uk))
 		kevent_activate_pending(ke);
 	if (!mask || !kevent_is_armed(ke) || how != KEVENT_REQ_HAND_BACK)

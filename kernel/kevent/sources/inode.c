@@ -421,7 +421,9 @@ static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_inode *ki = to_inode(ke);
 
-	if (ke->ready & ~uk->event & KEVENT_INODE_REMOVE)
+	/* ADD may have found it, and not have given it to anybody yet. */
+	if (!(uk->event & KEVENT_INODE_REMOVE) &&
+	    (ke->ready & KEVENT_INODE_REMOVE || kevent_is_claimed(ke)))
 		ki->nameless = false;
 	ke->ready &= uk->event;
 	if (!ke->ready && !kevent_is_broken(ke))

@@ -674,6 +674,30 @@ static void ring_can_be_moved(void)
 	CHECK_EQ(move_the_ring(s), 0);
 }
 
+/* The close of another descriptor has ended the stores where the ring was. */
+static void ring_that_moves_after_a_close_is_used(void)
+{
+	struct shared *s = open_shared();
+	struct queue *q = &s->q;
+	struct ukevent ev;
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, ET, 7), 0);
+	close(dup(q->fd));
+	MUST_EQ(attach(q->fd, SIZE, q->ring), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(kevent_ring_count(q->ring, SIZE), 1);
+	MUST_EVENT(q, &ev);
+	close(dup(q->fd));
+	put_byte(fd[1]);
+	CHECK_EQ(kevent_ring_count(q->ring, SIZE), 0);
+	MUST_EQ(attach(q->fd, SIZE, q->ring), 0);
+	CHECK(q->ring->ring_flags & KEVENT_RING_MORE);
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(ev.ptr, 7);
+}
+
 static int attach_and_stay(void *arg)
 {
 	struct shared *s = arg;
@@ -763,6 +787,7 @@ static const struct test_case cases[] = {
 	TEST(each_event_goes_to_one_process),
 	TEST(bad_mappings_are_refused),
 	TEST(ring_can_be_moved),
+	TEST(ring_that_moves_after_a_close_is_used),
 	TEST(number_of_processes_is_limited),
 	TEST(exec_detaches),
 	{}

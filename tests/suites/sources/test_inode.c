@@ -376,6 +376,55 @@ static void event_that_cannot_be_handed_back_is_queued(void)
 	close_queue(&q);
 }
 
+struct adder {
+	struct actor	actor;
+	struct ukevent	*ev;
+	int		kq;
+};
+
+static long adds(void *arg)
+{
+	struct adder *a = arg;
+
+	return kevent_ctl(a->kq, KEVENT_CTL_ADD, 1, a->ev);
+}
+
+/* ADD has found that the file has no name, and stops in a window. */
+static void check_modified_in(const char *window, uint32_t flags, int prot)
+{
+	struct adder a;
+	struct queue q;
+	int fd;
+
+	open_queue(&q, 8);
+	fd = open_file("f");
+	MUST_EQ(unlink("f"), 0);
+	a.kq = q.fd;
+	a.ev = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(a.ev != MAP_FAILED);
+	kevent_set_inode(a.ev, fd, REMOVE, flags, 3);
+	MUST_EQ(mprotect(a.ev, 4096, prot), 0);
+	CHECK(start_in_window(&a.actor, window, adds, &a));
+	CHECK_EQ(modify_inode(q.fd, fd, MODIFY, flags, 4), 0);
+	window_release();
+	join_actor(&a.actor, PATIENCE_MS);
+	CHECK_EQ(a.actor.ret, 0);
+	CHECK_NO_EVENT(&q);
+	CHECK_EQ(modify_inode(q.fd, fd, REMOVE, 0, 5), 0);
+	check_only(&q, fd, REMOVE, 5);
+	close_queue(&q);
+	close(fd);
+}
+
+/* Nobody gets what MODIFY does not want, and it is not lost for the next one. */
+static void modify_beside_an_add_decides(void)
+{
+	enter_tmpfs();
+	check_modified_in("attached", 0, PROT_READ | PROT_WRITE);
+	check_modified_in("attached", HAND_BACK, PROT_READ | PROT_WRITE);
+	check_modified_in("handed", HAND_BACK, PROT_READ);
+}
+
 /* Modes */
 
 static void oneshot_reports_one_change(struct queue *q)
@@ -700,6 +749,7 @@ static const struct test_case cases[] = {
 	TEST(last_link_of_another_name),
 	TEST_EACH(file_without_a_name_is_removed_at_add),
 	TEST(event_that_cannot_be_handed_back_is_queued),
+	TEST(modify_beside_an_add_decides),
 	TEST_EACH(oneshot_reports_one_change),
 	TEST_EACH(dispatch_keeps_changes_until_it_is_armed),
 	TEST_EACH(disabled_keeps_changes),
