@@ -8,8 +8,8 @@
  * one that waits parks: it sleeps, and does not take events.
  *
  * A task without PF_KEVENT_SERVER pays nothing. Threads that serve a queue are members, too, of
- * another limit of it, see call/workers.c: one of these is let go if there is a job as well. How
- * many there are is all that is known here.
+ * another limit of it, see call/workers.c: one of these goes on only if there is room and a job.
+ * This file knows the number of jobs, and nothing else about them.
  *
  * A member is counted in "running", or not. It is counted when it gives the limit, and
  *
@@ -36,13 +36,13 @@
  *   meanwhile.
  * - A wake-up wakes a consumer, as without a limit. If that is a member and parks, the
  *   event stays. It parks under ready_lock. Then it passes the event on, by
- *   kevent_leave(), to a consumer without a limit, if one sleeps: nr_members counts the
- *   others.
+ *   kevent_leave() and kevent_pass_on(). If a consumer without a limit sleeps, these wake
+ *   another sleeper, which may be a member that parks in turn, until they find that one.
  * - While one is parked, as many run as may, and all sleepers are members, kevent_wake_one()
  *   wakes nobody, because the woken thread would park. The members that run are counted.
  *   Each of them will come back and collect, or block or leave, and then the parked member
- *   is admitted and collects. Either it takes ready_lock after the wake-up has released
- *   it, or it was admitted before, and is not parked any more when the wake-up asks. So a
+ *   is admitted and collects. If it takes ready_lock after the wake-up it finds the event. If
+ *   it was admitted before, the wake-up does not see it as parked, and wakes somebody. So a
  *   busy pool pays one wake-up in vain, not one for each event.
  * - A member whose wait in parking ends calls kevent_wake_left(): it may take one event
  *   and leave others, for which nobody was woken while it was parked. If there may be
@@ -244,7 +244,7 @@ int kevent_limit_serve(struct kevent_limit *l, u32 max, struct kevent_member **t
 
 /* Waiting */
 
-/* May the current thread go on? If not, and it is to @park, interrupts are off. */
+/* May the current thread go on? If not, and it is to @park, the caller sleeps next. */
 enum kevent_admission kevent_limit_enter(struct kevent_member *m, bool park)
 {
 	struct kevent_limit *l = m->limit;

@@ -30,7 +30,8 @@ struct seq_file;
  * @serves:	I: the members serve, see workers.c: each that goes on takes a job
  * @jobs:	jobs that wait for a member to go on. A job may be taken back after a member was
  *		let go for it: that member finds none
- * @looks:	how often members were to look whether their descriptor is still there
+ * @looks:	how often members were to look: whether their descriptor is still there, or for a
+ *		request
  */
 struct kevent_limit {
 	raw_spinlock_t		lock;	/* see above */

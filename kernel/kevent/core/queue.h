@@ -79,8 +79,9 @@ struct kevent_busy {
  * @mm:		I: a pointer to compare, held by mmgrab()
  * @user:	R: the ring there
  * @left:	R: a descriptor was closed there: the memory may be in use for something else,
- *		so nothing is stored there. Set by kevent_ring_leave(). Cleared by a call that
- *		finds another descriptor in its table, see kevent_ring_back()
+ *		so nothing is stored there. Set by kevent_ring_leave(). Cleared by a wait,
+ *		a commit or an ATTACH that finds another descriptor in its table, see
+ *		kevent_ring_back()
  *
  * Charged with KEVENT_MAPPING_BYTES if it is on the list, see kevent_ring_spaces().
  */

@@ -2,10 +2,11 @@
 /*
  * Where the ring is: in the address space of its creator and of others; and KEVENT_RING_MORE
  *
- * A miss that finds nobody asleep sets KEVENT_RING_MORE, once, when the ready list was empty.
- * Only calls move misses to the ring. A miss in another process, or in an interrupt of one, sets
- * no flag, because the ring is not mapped there. To tell a thread that runs elsewhere would take
- * an interrupt of its CPU, and most threads call anyway when they find the ring empty.
+ * A miss that is alone on the ready list sets KEVENT_RING_MORE, unless a consumer was woken and is
+ * on its way. Later ones do not set it again. Only calls move misses to the ring. A miss in a
+ * process that has no mapping of the ring, or in an interrupt of one, sets no flag. To tell a
+ * thread that runs elsewhere would take an interrupt of its CPU, and most threads call anyway when
+ * they find the ring empty.
  *
  * A miss that wakes a consumer sets no flag. kevent_more_left() sets it later if that consumer
  * does not collect soon. A call that leaves events behind sets the flag too, and a call that leaves
@@ -78,10 +79,11 @@ static bool kevent_mapping_back(struct kevent_queue *q, unsigned int fd)
 }
 
 /*
- * kevent_ring_select() for a call, without the lock. A call pins the file, and may go on when
- * another thread has closed the last descriptor: then the memory is not the ring's any more.
- * A close first takes the descriptor out of the table, and then marks the mapping. So a task
- * that finds the descriptor in the table under ready_lock knows that the mark is yet to come.
+ * As kevent_ring_select(), for callers without ready_lock: waits, commits and ATTACH. A call pins
+ * the file, so it may outlive the last descriptor of its process. From then on the program may use
+ * the memory of the ring for something else, so this looks for a descriptor. A close first takes
+ * the descriptor out of the table, and then marks the mapping. So a task that finds the descriptor
+ * in the table under ready_lock knows that the mark is yet to come.
  */
 bool kevent_ring_back(struct kevent_queue *q)
 {
@@ -106,8 +108,8 @@ bool kevent_ring_back(struct kevent_queue *q)
 /*
  * A descriptor is being closed. The program may use the memory of the ring for something
  * else after that, and the queue may live on: a child or a message has it, or somebody reads
- * its fdinfo. So nothing is stored here any more until there is a call. Nor is it now: some
- * programs free the ring first.
+ * its fdinfo. So nothing is stored here until kevent_ring_back(). The close itself stores nothing
+ * either, because some programs free the ring before they close.
  */
 void kevent_ring_leave(struct kevent_queue *q)
 {
@@ -250,7 +252,7 @@ void kevent_mappings_free(struct kevent_queue *q)
 
 /*
  * Something has become ready, and no consumer is on its way: say so in the ring, if that is here.
- * Called for the first watch on the ready list. Does not try memory that a wake-up has just found
+ * Does not try memory that a wake-up has just found
  * away: each fault takes as long as a dozen stores, with interrupts off. Any context.
  */
 void kevent_more(struct kevent_queue *q)

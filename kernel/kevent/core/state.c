@@ -331,7 +331,7 @@ bool kevent_release(struct kevent *ke, enum kevent_claim what, int result)
 	case KEVENT_TO_ATTACH:
 		if (result < 0)
 			return kevent_kill(ke);
-		/* Without collect() the condition is known from here only. MODIFY may not want it. */
+		/* Without collect() it is known from here only. MODIFY may not want it any more. */
 		if (!collects)
 			result &= ke->event;
 		if (result && !(collects && was & KE_DISARMED)) {

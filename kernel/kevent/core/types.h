@@ -46,7 +46,8 @@ struct obj_cgroup;
  * On their own: the locks of kevent_index.blocks and kevent_nest.watched, kevent_tally_lock,
  * kevent_crews_lock, ev_inode_users_lock, files_struct.file_lock. epnested_mutex and
  * eventpoll.mtx are outside of all that, and so is kevent_queue.poll_wait, which an irq_work
- * wakes. There is no mutex: control calls and consumers exclude one another per watch, by
+ * wakes. Outermost are the mutexes of marks in sources/inode.c, and tasklist_lock in process.c. A
+ * watch and a queue have no mutex: control calls and consumers exclude one another per watch, by
  * %KE_CLAIMED. No lock is held during an access to user memory that may fault, or during a
  * ->poll(). So neither a fault nor a driver that never returns delays a close, an exit,
  * a wake-up or another caller.

@@ -5,29 +5,29 @@
  * A task that changes an inode calls its listeners, so other users must not be able to
  * make that long. A user has one group of fsnotify, and one fsnotify mark in it for each
  * inode that his queues watch. The watches of that inode are on the mark's list, at most
- * 128. So a task that changes the inode calls 128 callbacks per user, however many queues
+ * 128. So a task that changes the inode notifies 128 watches per user, however many queues
  * that user has, and an inode has no more of these marks than it has users. Each user has
  * a mutex, under which marks come and go: ADD holds it while it may allocate, detach() takes
  * it, and nobody holds it over a fault or a ->poll().
  *
  * A mark asks for all that its watches may ask for, so MODIFY has nothing to do there: under
  * ready_lock the mask of an inode can't be recalculated. A write to a file that is watched for
- * something else calls one callback per user. MODIFY itself finds a name that was lost while
- * the watch did not ask for that. Both look at the count of links under ready_lock.
+ * something else calls one callback per user. A name may be lost while the watch does not ask for
+ * REMOVE: MODIFY then finds that. It and the callback read the count of links under ready_lock.
  *
- * fsnotify calls ev_inode_handle() under SRCU only, and a worker waits for that before it
- * frees a mark. A listener of fanotify that does not answer may hold a mark without end.
- * So the mark is an object of its own, and mark->lock covers list and report: detach()
- * takes the watch off the list, and no callback that still runs finds it. The order is
- * mark_mutex > mutex of the group > mark->lock > ready_lock. The file is pinned where we
- * destroy marks, so the reference to the inode that goes with it is never the last one. A
- * group does not end by fsnotify_destroy_group(), which would wait for a listener that holds a
- * mark. Its reference is dropped after its last mark was detached. A task that holds a mark
- * holds its group.
+ * fsnotify calls ev_inode_handle() under SRCU only, and a worker waits for that before it frees a
+ * mark. A listener of fanotify that does not answer may hold a mark without end. So the mark is an
+ * object of its own, and mark->lock covers list and report: detach() takes the watch off the list,
+ * and no callback that still runs finds it. The order is mark_mutex > mutex of the group >
+ * mark->lock > ready_lock. We destroy marks only while the file is pinned, so the reference of a
+ * mark to its inode is never the last one. A group does not end by fsnotify_destroy_group(), which
+ * would wait for a listener that holds a mark. Its reference is dropped after its last mark was
+ * detached. A task that holds a mark holds its group.
  *
- * While a descriptor is open, FS_DELETE_SELF does not come. FS_ATTRIB does when a name is
- * removed; a count of links that is zero then means REMOVE, once until the inode has a
- * name again. ADD reads the count after it has added the mark.
+ * FS_DELETE_SELF does not come when a name is removed by which the file is open. FS_ATTRIB does; a
+ * count of links that is zero then means REMOVE, once until the inode has a name again. If the last
+ * name is another one, kernels like 6.1 destroy the marks with it. ADD reads the count after it has
+ * added the mark.
  */
 
 #include <linux/cleanup.h>
@@ -58,7 +58,7 @@
  * @node:	in ev_inode_users, under its lock
  * @owner:	I: the user; a pointer to compare, held by the queues of @refs
  * @group:	I: the group of the marks, with a reference
- * @mark_mutex:	who holds it may take a mark out and destroy it. It makes ADD, MODIFY and
+ * @mark_mutex:	who holds it may take a mark out and destroy it. It makes ADD and
  *		REMOVE of this user wait for one another, and for nobody else's
  * @refs:	marks, and calls at work; under the lock of ev_inode_users
  *

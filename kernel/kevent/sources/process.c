@@ -12,15 +12,15 @@
  * the swap of leaders by an exec. The order is tasklist_lock > the lock of wait_pidfd >
  * ready_lock.
  *
- * ADD decides who may know the status: in a wake-up the task that exits runs and not the
- * watcher, and a security module compares more than ids. All that it compares is in the
- * credentials of the process, which are never changed in place but replaced. So the watch
- * keeps those until the exit, and reports the status if the process still has the same
- * object. Their groups are not charged: a process that is alive can keep as much by each of
- * its descriptors. A parent is not checked: neither is it by wait(), and SIGCHLD carries the
- * status. Dumpability is in the address space. exit_mm() keeps it for a zombie in
- * task_struct.user_dumpable, and the wake-up asks that as /proc does; ADD has found out
- * whether the watcher has CAP_SYS_PTRACE.
+ * ADD decides who may know the status: in a wake-up the task that exits runs and not the watcher,
+ * and a security module compares more than ids. All that it compares is in the credentials of the
+ * process, which are never changed in place but replaced. So the watch keeps those until the exit,
+ * and reports the status if the process still has the same object. The list of groups that
+ * credentials keep is not charged: a process that is alive keeps as much by each of its open files.
+ * A parent is not checked: neither is it by wait(), and SIGCHLD carries the status. Dumpability
+ * belongs to the address space, which is gone when the wake-up comes. exit_mm() has copied it to
+ * task_struct.user_dumpable, which the wake-up reads, as /proc does. ADD has found out whether the
+ * watcher has CAP_SYS_PTRACE.
  *
  * The list of wait_pidfd has the watches of all users, and pollers, and an exit walks it.
  * A tally, found by user and struct pid, counts how many are of one user, and another one those of
@@ -71,7 +71,7 @@ struct kevent_tally {
 	unsigned int		nr;
 };
 
-/* Held for one look into the tree, which has at most as many as there are watches */
+/* Held for one look into the tree, which has at most two for each watch */
 static DEFINE_SPINLOCK(kevent_tally_lock);
 static struct rb_root kevent_tallies = RB_ROOT;	/* kevent_tally_lock */
 
@@ -85,7 +85,7 @@ static struct rb_root kevent_tallies = RB_ROOT;	/* kevent_tally_lock */
  * @wait:	W: in &pid.wait_pidfd until the process has exited
  * @cred:	W: the event has the status if the process still has these
  *		credentials, the same object, and may be looked at. NULL: see @trusted,
- *		or the process has exited
+ *		or the watcher may not know, or the process has exited
  * @trusted:	I: the event has the status in any case
  * @traces:	I: the caller of ADD may look at processes that others may not
  * @known:	W: @status is valid, written before kevent_ready()

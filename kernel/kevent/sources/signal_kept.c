@@ -15,7 +15,7 @@
 
 #include "signal_kept.h"
 
-/* Signals that a watch keeps at most of those that were pending, or came to a handler */
+/* A watch that keeps so many takes no more that were pending, or came to a handler. */
 #define KEVENT_SIGNAL_MAX_KEPT	65536U
 
 /* Signals that an instruction may cause: SYNCHRONOUS_MASK of kernel/signal.c */
@@ -140,7 +140,7 @@ static bool ev_signal_repeats(const struct kevent_signal *ks,
 			       link)->timer == sent->info.timer;
 }
 
-/* Returns -EAGAIN when the signal cannot be kept. */
+/* Returns -EAGAIN when the signal cannot be kept, and its sender is to know. */
 int ev_signal_reserve(struct kevent_signal *ks,
 		      const struct kevent_sent *sent)
 {
@@ -190,7 +190,8 @@ void ev_signal_append(struct kevent_signal *ks,
 
 /*
  * Decide whether the watch wants the signal, and keep the signal, in one step: a task
- * that changes the watch next finds what it has consumed.
+ * that changes the watch next finds what it has consumed. Of a second signal for which there was
+ * no room nothing is kept, as in a full queue of signals.
  */
 bool ev_signal_offer(struct kevent_signal *ks,
 		     const struct kevent_sent *sent, bool consume)
