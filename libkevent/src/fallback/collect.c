@@ -16,30 +16,30 @@ static void fb_collect_second(struct fb_queue *q, struct fb_dest *d, __u32 call)
 	int max = d->room && d->room < FB_BATCH ? (int)d->room : FB_BATCH;
 	int nr;
 
-	nr = (int)fb_sys(SYS_epoll_pwait, q->second, events, max, 0, NULL, 8);
+	nr = (int)fb_sys(SYS_epoll_pwait, q->own[FB_OWN_SECOND], events, max, 0, NULL, 8);
 	if (nr > 0)
 		fb_collected(q, events, nr, d, call);
 }
 
 static void fb_collect_source(struct fb_queue *q, __u64 token)
 {
-	__u64 type = token / FB_TOKEN_SOURCE - 1;
-	const struct fb_ops *ops = type < FB_NR_TYPES ? fb_sources[type] : NULL;
+	__u32 type = token == FB_OWN_INOTIFY ? KEVENT_INODE :
+		     token == FB_OWN_SIGNAL ? KEVENT_SIGNAL : KEVENT_TIMER;
 
-	if (ops && ops->readable)
-		ops->readable(q, (__u32)(token % FB_TOKEN_SOURCE));
+	if (token <= FB_OWN_SIGNAL)
+		fb_sources[type]->readable(q, (__u32)token);
 }
 
 static void fb_collect_other(struct fb_queue *q, __u64 token)
 {
 	switch (token) {
-	case FB_TOKEN_KICK:
+	case FB_OWN_KICK:
 		q->kick.pending = false;
 		/* It may have come to a call that is none of the herd. */
 		if (q->sleepers.herd)
 			fb_kick(q);
 		break;
-	case FB_TOKEN_SECOND:
+	case FB_OWN_SECOND:
 		break;
 	default:
 		fb_collect_source(q, token);
@@ -100,7 +100,7 @@ void fb_collected(struct fb_queue *q, struct epoll_event *events, int nr,
 		fb_collect_in_turn(q, events, (size_t)nr);
 	for (i = 0; i < nr; i++) {
 		if (events[i].data.u64 <= UINT_MAX) {
-			second |= events[i].data.u64 == FB_TOKEN_SECOND;
+			second |= events[i].data.u64 == FB_OWN_SECOND;
 			fb_collect_other(q, events[i].data.u64);
 			continue;
 		}

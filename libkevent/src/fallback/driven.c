@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/device.h"
 #include "api/process.h"
@@ -77,7 +78,7 @@ void fb_occurred(struct fb_queue *q, struct fb_watch *w, __u32 mask)
 {
 	if (!q->shadow) {
 		/* No call has said that the queue is open. */
-		fb_own_check(&q->kick.fd, q->fd);
+		fb_own_check(&q->own[FB_OWN_KICK], q->fd);
 		fb_report(q, w, mask);
 		fb_kick(q);
 	} else if (drive(q->fd, q, w, mask)) {
@@ -149,8 +150,7 @@ static struct fb_queue *shadow_new(int fd)
 		return NULL;
 	}
 	q->fd = fd;
-	q->second = -1;
-	q->kick.fd = -1;
+	memset(q->own, -1, sizeof(q->own));
 	q->shadow = true;
 	q->process = kevent_process_mark();
 	pthread_mutex_init(&q->lock, NULL);

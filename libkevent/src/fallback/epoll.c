@@ -39,7 +39,7 @@ bool fb_epoll_has(int epoll, int fd)
 
 int fb_queue_check(struct fb_queue *q, int fd)
 {
-	if (q->shadow ? kevent_device_has(fd) : fb_epoll_has(fd, q->kick.fd))
+	if (q->shadow ? kevent_device_has(fd) : fb_epoll_has(fd, q->own[FB_OWN_KICK]))
 		return 0;
 	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -EINVAL;
 }

@@ -83,7 +83,7 @@ static int fb_file_fd(const struct fb_watch *w)
 
 static int fb_file_epoll(const struct fb_queue *q, const struct fb_watch *w)
 {
-	return w->state & FB_SECOND ? q->second : q->fd;
+	return w->state & FB_SECOND ? q->own[FB_OWN_SECOND] : q->fd;
 }
 
 /*
@@ -101,10 +101,9 @@ static int fb_file_ctl(struct fb_queue *q, struct fb_watch *w, int op)
 /* For the second watch of a descriptor */
 static int fb_second_open(struct fb_queue *q)
 {
-	if (q->second >= 0)
+	if (q->own[FB_OWN_SECOND] >= 0)
 		return 0;
-	return fb_own_watched(q, &q->second, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
-			      "[eventpoll]", EPOLLIN, FB_TOKEN_SECOND);
+	return fb_own_watched(q, FB_OWN_SECOND, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC));
 }
 
 /* Files that epoll refuses */

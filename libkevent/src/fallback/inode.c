@@ -28,7 +28,7 @@
 /**
  * struct fb_inode - a watch of an inode
  * @w:		the watch
- * @next:	in its chain of fb_inodes.chains
+ * @next:	in its chain of fb_queue.inodes
  * @ino:	of the inode, with @dev: the descriptor may come to mean another one
  * @dev:	as statx() has it
  * @opened:	see fb_opened()
@@ -45,16 +45,6 @@ struct fb_inode {
 	bool		gone;
 };
 
-/**
- * struct fb_inodes - the INODE watches of a queue
- * @fd:		inotify
- * @chains:	by watch descriptor
- */
-struct fb_inodes {
-	int		fd;
-	struct fb_inode	*chains[FB_INODE_CHAINS];
-};
-
 static struct fb_inode *to_inode(struct fb_watch *w)
 {
 	return fb_container(w, struct fb_inode, w);
@@ -62,7 +52,7 @@ static struct fb_inode *to_inode(struct fb_watch *w)
 
 static struct fb_inode **fb_inode_chain(struct fb_queue *q, int wd)
 {
-	return &q->inodes->chains[(unsigned int)wd % FB_INODE_CHAINS];
+	return &q->inodes[(unsigned int)wd % FB_INODE_CHAINS];
 }
 
 /* Masks */
@@ -157,43 +147,25 @@ static int fb_inode_current(struct fb_queue *q, struct fb_watch *w)
 
 /* Inotify */
 
-static int fb_inodes_get(struct fb_queue *q)
-{
-	struct fb_inodes *inodes = q->inodes;
-	int err;
-
-	if (inodes)
-		return 0;
-	inodes = calloc(1, sizeof(*inodes));
-	if (!inodes)
-		return -ENOMEM;
-	err = fb_own_watched(q, &inodes->fd, fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
-			     "inotify", EPOLLIN, fb_source_token(KEVENT_INODE, 0));
-	if (!err)
-		q->inodes = inodes;
-	else
-		free(inodes);
-	return err;
-}
-
-static int fb_inodes_register(struct fb_queue *q)
-{
-	return q->inodes ? fb_register_own(q, q->inodes->fd, EPOLLIN,
-					   fb_source_token(KEVENT_INODE, 0)) : 0;
-}
-
-static void fb_inodes_check(struct fb_queue *q, int epoll)
-{
-	if (q->inodes)
-		fb_own_check(&q->inodes->fd, epoll);
-}
-
 static void fb_inodes_free(struct fb_queue *q)
 {
-	if (q->inodes)
-		fb_close_fd(&q->inodes->fd);
 	free(q->inodes);
 	q->inodes = NULL;
+}
+
+static int fb_inodes_get(struct fb_queue *q)
+{
+	int err;
+
+	if (q->inodes)
+		return 0;
+	q->inodes = calloc(FB_INODE_CHAINS, sizeof(*q->inodes));
+	if (!q->inodes)
+		return -ENOMEM;
+	err = fb_own_watched(q, FB_OWN_INOTIFY, fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)));
+	if (err)
+		fb_inodes_free(q);
+	return err;
 }
 
 static int fb_inode_listen(struct fb_queue *q, struct fb_inode *inode)
@@ -203,7 +175,7 @@ static int fb_inode_listen(struct fb_queue *q, struct fb_inode *inode)
 	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d",
 		 fb_inode_fd(&inode->w));
 	/* IN_MASK_ADD: others may watch the inode. */
-	return fb_call(inotify_add_watch(q->inodes->fd, path,
+	return fb_call(inotify_add_watch(q->own[FB_OWN_INOTIFY], path,
 					 IN_MASK_ADD |
 					 fb_inode_mask(inode->w.event)));
 }
@@ -235,7 +207,7 @@ static void fb_inode_drop(struct fb_queue *q, int wd)
 	for (; inode; inode = inode->next)
 		if (inode->wd == wd)
 			return;
-	fb_call(inotify_rm_watch(q->inodes->fd, wd));
+	fb_call(inotify_rm_watch(q->own[FB_OWN_INOTIFY], wd));
 }
 
 /* The watch gets no more events of inotify. */
@@ -319,7 +291,7 @@ static void fb_inodes_missed(struct fb_queue *q)
 	__u32 i;
 
 	for (i = 0; i < FB_INODE_CHAINS; i++) {
-		for (inode = q->inodes->chains[i]; inode; inode = next) {
+		for (inode = q->inodes[i]; inode; inode = next) {
 			next = inode->next;
 			fb_inode_missed(q, inode);
 		}
@@ -340,9 +312,9 @@ static void fb_inodes_read(struct fb_queue *q, __u32 nr)
 	long len, at;
 	int left = 1;
 
-	fb_sys(SYS_ioctl, q->inodes->fd, FIONREAD, &left);
+	fb_sys(SYS_ioctl, q->own[FB_OWN_INOTIFY], FIONREAD, &left);
 	for (; left > 0; left -= (int)len) {
-		len = fb_sys(SYS_read, q->inodes->fd, &buf, sizeof(buf));
+		len = fb_sys(SYS_read, q->own[FB_OWN_INOTIFY], &buf, sizeof(buf));
 		if (len <= 0)
 			return;
 		for (at = 0; at < len; at += (long)(sizeof(*ev) + ev->len)) {
@@ -469,7 +441,5 @@ const struct fb_ops fb_inode_ops = {
 	.modify		= fb_inode_modify,
 	.current	= fb_inode_current,
 	.readable	= fb_inodes_read,
-	.register_all	= fb_inodes_register,
-	.check_all	= fb_inodes_check,
 	.free_all	= fb_inodes_free,
 };

@@ -34,8 +34,7 @@ void fb_queue_unlock(struct fb_queue *q)
 /* Epoll looks at an eventfd anew, and reports it if it has a count. */
 static int fb_kick_by(struct fb_queue *q, int fd)
 {
-	return fb_epoll_ctl(fd, EPOLL_CTL_MOD, q->kick.fd, EPOLLIN | EPOLLET,
-			    FB_TOKEN_KICK);
+	return fb_epoll_ctl(fd, EPOLL_CTL_MOD, q->own[FB_OWN_KICK], EPOLLIN | EPOLLET, FB_OWN_KICK);
 }
 
 /*
@@ -53,7 +52,7 @@ void fb_kick(struct fb_queue *q)
 	fb_queue_note_work(q);
 	if (q->kick.counted && !fb_kick_by(q, q->fd))
 		return;
-	fb_sys(SYS_write, q->kick.fd, &one, sizeof(one));
+	fb_sys(SYS_write, q->own[FB_OWN_KICK], &one, sizeof(one));
 	q->kick.counted = true;
 }
 
@@ -74,7 +73,7 @@ static void fb_unkick(struct fb_queue *q)
 {
 	__u64 nr;
 
-	fb_sys(SYS_read, q->kick.fd, &nr, sizeof(nr));
+	fb_sys(SYS_read, q->own[FB_OWN_KICK], &nr, sizeof(nr));
 	q->kick.pending = false;
 	q->kick.counted = false;
 }

@@ -54,9 +54,9 @@
  *
  * Of all that a queue has of the source, if it has anything. Each is optional:
  *
- * @readable:	its descriptor of fb_source_token() @nr is
- * @register_all: register its descriptors in a new instance: 0 or -errno
- * @check_all:	are its descriptors still its own? See fb_own_check()
+ * @readable:	its descriptor is, for which epoll hands back @nr
+ * @register_all: register descriptors that are not in &fb_queue.own in a new instance: 0 or
+ *		-errno
  * @free_all:	nobody else uses the queue, which has no watches any more, and is not
  *		locked
  * @let_go:	in a child: close descriptors that are not in the record of the queue, and
@@ -95,7 +95,6 @@ struct fb_ops {
 	int (*register_one)(struct fb_queue *q, struct fb_watch *w);
 	void (*readable)(struct fb_queue *q, __u32 nr);
 	int (*register_all)(struct fb_queue *q);
-	void (*check_all)(struct fb_queue *q, int epoll);
 	void (*free_all)(struct fb_queue *q);
 	void (*let_go)(struct fb_queue *q);
 };

@@ -31,22 +31,29 @@
 /* Events that one epoll_wait() takes at most */
 #define FB_BATCH	64
 
-/* Tokens of the library's own files. Tokens of watches have a generation, so they are larger. */
-enum fb_token {
-	FB_TOKEN_KICK,
-	FB_TOKEN_SECOND,
-	FB_TOKEN_SOURCE = 256,	/* from here on by type: so many of each source */
+/* FB_CANCELLED is CLOCK_REALTIME, for timers that go when it is set, and calls that look then. */
+enum fb_clock_nr {
+	FB_MONOTONIC, FB_REALTIME, FB_BOOTTIME, FB_TAI, FB_CANCELLED,
+	FB_NR_CLOCKS
 };
 
-static inline __u64 fb_source_token(__u32 type, __u32 nr)
-{
-	return (__u64)FB_TOKEN_SOURCE * (type + 1) + nr;
-}
+/*
+ * Descriptors that a queue has in its epoll instance. Epoll hands back these numbers for
+ * them; tokens of watches have a generation, so they are larger.
+ */
+enum fb_own_nr {
+	FB_OWN_KICK,
+	FB_OWN_SECOND,
+	FB_OWN_INOTIFY,
+	FB_OWN_CLOCK,		/* and the others, by &enum fb_clock_nr */
+	FB_NR_OWN = FB_OWN_CLOCK + FB_NR_CLOCKS,
+	FB_OWN_SIGNAL = FB_NR_OWN,	/* those of the hub */
+};
 
 struct fb_queue;
 struct fb_hub;
-struct fb_inodes;
-struct fb_timers;
+struct fb_inode;
+struct fb_timer;
 struct fb_futexes;
 
 /**
@@ -66,13 +73,11 @@ struct fb_serving {
 };
 
 /**
- * struct fb_kick - says to epoll that something has become ready here
- * @fd:		an eventfd, edge-triggered in epoll
+ * struct fb_kick - says to epoll that something has become ready here, by an eventfd
  * @pending:	epoll has a kick that no call has seen
- * @counted:	@fd has a count: each look of epoll is a kick
+ * @counted:	the eventfd has a count: each look of epoll is a kick
  */
 struct fb_kick {
-	int	fd;
 	bool	pending;
 	bool	counted;
 };
@@ -105,6 +110,33 @@ struct fb_sleepers {
 	__u64	several;
 };
 
+/**
+ * struct fb_clock - timers of a clock
+ * @nr:		its number
+ * @at:		when the timerfd expires; not after the first timer
+ * @was_set:	the clock was, and the timers have yet to be cancelled
+ * @heap:	binary heap by time, from 1; each timer of the queue has room in it
+ * @len:	its length, @room for how many there is memory
+ */
+struct fb_clock {
+	int		nr;
+	__s64		at;
+	bool		was_set;
+	struct fb_timer	**heap;
+	__u32		len;
+	__u32		room;
+};
+
+/**
+ * struct fb_timers - the timers of a queue
+ * @clocks:	by fb_clock_nr
+ * @on_set:	timers that are cancelled when the clock is set
+ */
+struct fb_timers {
+	struct fb_clock	clocks[FB_NR_CLOCKS];
+	struct fb_list	on_set;
+};
+
 /* Watches on a list */
 struct fb_watches {
 	struct fb_list	head;
@@ -122,7 +154,7 @@ struct fb_stray {
  * struct fb_queue - a queue of the fallback
  * @lock:	protects all that follows but for what says otherwise
  * @fd:		a descriptor of the epoll instance: the one that was used last
- * @second:	another instance, in the first, or -1
+ * @own:	by &enum fb_own_nr, or -1
  * @shadow:	it has what a queue of the module lacks, whose descriptor @fd is: driven.c
  * @process:	of kevent_process_mark(): the process it works in
  * @refuses:	%KEVENT_INIT_REFUSE_ALL
@@ -145,7 +177,9 @@ struct fb_stray {
  * @serving:	chains and serving threads
  * @hub:	of signals, if it has such watches
  * @signals:	of these watches the inbox is not empty, bit by bit; under the lock of the hub
- * @timers:	and the others belong to their sources, NULL until they are used
+ * @timers:	and the others belong to their sources
+ * @inodes:	chains by watch descriptor, NULL until there is inotify
+ * @futexes:	NULL until they are used
  * @delivered:	entries handed to user memory
  * @users:	calls in progress, and free, live, dying: without a name, or dead: being
  *		freed, by who dropped them to 0. One atomic word, see registry.c
@@ -155,7 +189,7 @@ struct fb_stray {
 struct fb_queue {
 	pthread_mutex_t		lock;
 	int			fd;
-	int			second;
+	int			own[FB_NR_OWN];
 	bool			shadow;
 	__u32			process;
 	__u32			refuses;
@@ -173,8 +207,8 @@ struct fb_queue {
 	struct fb_serving	serving;
 	struct fb_hub		*hub;
 	__u64			signals;
-	struct fb_timers	*timers;
-	struct fb_inodes	*inodes;
+	struct fb_timers	timers;
+	struct fb_inode		**inodes;
 	struct fb_futexes	*futexes;
 	__u64			delivered;
 	__u32			users;
@@ -312,9 +346,10 @@ int fb_queue_abroad(struct fb_queue *q, int fd);
 void fb_number_changed(struct fb_queue *q, int fd, const struct fb_watch *of);
 /* Register a descriptor of the library in the instance of the queue: 0 or -errno. */
 int fb_register_own(struct fb_queue *q, int fd, __u32 events, __u64 token);
-/* fb_own(), and that */
-int fb_own_watched(struct fb_queue *q, int *at, long fd, const char *kind, __u32 events,
-		   __u64 token);
+/* Have @fd, which a system call has returned, as one of &fb_queue.own. */
+int fb_own_watched(struct fb_queue *q, enum fb_own_nr nr, long fd);
+/* Register all but the second instance in a new one. */
+int fb_register_all_own(struct fb_queue *q);
 void fb_move(struct fb_queue *q, struct fb_watch *w, enum fb_list_nr list);
 /* To the ready list */
 void fb_enqueue(struct fb_queue *q, struct fb_watch *w);

@@ -31,7 +31,7 @@ static void fb_rebuild_watches(struct fb_queue *q)
 
 static int fb_rebuild_rest(struct fb_queue *q)
 {
-	int err = fb_register_own(q, q->kick.fd, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
+	int err = fb_register_all_own(q);
 	__u32 i;
 
 	for (i = 0; !err && i < FB_NR_TYPES; i++)
@@ -60,12 +60,12 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 	if (flags < 0 || fb_rebuild_rest(q))
 		return;
 	/* The watches that it has go to the new instance. */
-	fb_close_fd(&q->second);
+	fb_close_fd(&q->own[FB_OWN_SECOND]);
 	fb_rebuild_watches(q);
 	/* The program may have closed it, and have another file there. */
 	if (fb_queue_check(q, old))
 		return;
-	fb_epoll_ctl(old, EPOLL_CTL_MOD, q->kick.fd, EPOLLIN, FB_TOKEN_KICK);
+	fb_epoll_ctl(old, EPOLL_CTL_MOD, q->own[FB_OWN_KICK], EPOLLIN, FB_OWN_KICK);
 	fb_sys(SYS_dup3, q->fd, old, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 	fb_rebuild_wake(q);
 }

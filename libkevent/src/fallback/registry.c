@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/device.h"
 #include "api/process.h"
@@ -226,8 +227,7 @@ static struct fb_queue *fb_queue_new(void)
 	if (!q)
 		return NULL;
 	q->fd = -1;
-	q->second = -1;
-	q->kick.fd = -1;
+	memset(q->own, -1, sizeof(q->own));
 	q->process = kevent_process_mark();
 	pthread_mutex_init(&q->lock, NULL);
 	q->next = fb_queues;

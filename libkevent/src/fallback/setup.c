@@ -25,6 +25,7 @@ int fb_queue_clear(struct fb_queue *q)
 		q->lists[i].nr = 0;
 	}
 	fb_list_init(&q->serving.chains);
+	fb_list_init(&q->timers.on_set);
 	return fb_index_init(&q->index);
 }
 
@@ -38,9 +39,8 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 	q->ring = (struct fb_ring){ .mem = ring, .size = size };
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
 	if (!err)
-		err = fb_own_watched(q, &q->kick.fd,
-				     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK),
-				     "[eventfd]", EPOLLIN | EPOLLET, FB_TOKEN_KICK);
+		err = fb_own_watched(q, FB_OWN_KICK,
+				     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (!err && ring)
 		fb_ring_clear(ring);
 	return err;
@@ -52,11 +52,8 @@ static void fb_queue_check_own(struct fb_queue *q)
 	int epoll = fb_queue_check(q, q->fd) ? -1 : q->fd;
 	__u32 i;
 
-	fb_own_check(&q->kick.fd, epoll);
-	fb_own_check(&q->second, epoll);
-	for (i = 0; i < FB_NR_TYPES; i++)
-		if (fb_sources[i] && fb_sources[i]->check_all)
-			fb_sources[i]->check_all(q, epoll);
+	for (i = 0; i < FB_NR_OWN; i++)
+		fb_own_check(&q->own[i], epoll);
 }
 
 /*
@@ -78,8 +75,8 @@ void fb_queue_teardown(struct fb_queue *q)
 	for (i = 0; i < FB_NR_TYPES; i++)
 		if (fb_sources[i] && fb_sources[i]->free_all)
 			fb_sources[i]->free_all(q);
-	fb_close_fd(&q->second);
-	fb_close_fd(&q->kick.fd);
+	for (i = 0; i < FB_NR_OWN; i++)
+		fb_close_fd(&q->own[i]);
 	fb_index_free(&q->index);
 }
 

@@ -370,12 +370,11 @@ static int fb_hub_open_anew(struct fb_hub *hub)
 
 static int fb_hub_add_fds(struct fb_hub *hub, struct fb_queue *q)
 {
-	int err = fb_register_own(q, hub->bell, EPOLLIN | EPOLLET,
-				  fb_source_token(KEVENT_SIGNAL, 0));
+	int err = fb_register_own(q, hub->bell, EPOLLIN | EPOLLET, FB_OWN_SIGNAL);
 
 	if (err)
 		return err;
-	err = fb_register_own(q, hub->fd, EPOLLIN, fb_source_token(KEVENT_SIGNAL, 0));
+	err = fb_register_own(q, hub->fd, EPOLLIN, FB_OWN_SIGNAL);
 	if (err)
 		fb_call(epoll_ctl(q->fd, EPOLL_CTL_DEL, hub->bell, NULL));
 	return err;

@@ -103,15 +103,32 @@ int fb_register_own(struct fb_queue *q, int fd, __u32 events, __u64 token)
 	return err;
 }
 
-int fb_own_watched(struct fb_queue *q, int *at, long fd, const char *kind, __u32 events,
-		   __u64 token)
+static int fb_register_nr(struct fb_queue *q, enum fb_own_nr nr)
 {
-	int err = fb_own(q, at, fd, kind);
+	return fb_register_own(q, q->own[nr], nr == FB_OWN_SECOND || nr == FB_OWN_INOTIFY ?
+			       EPOLLIN : EPOLLIN | EPOLLET, nr);
+}
+
+int fb_own_watched(struct fb_queue *q, enum fb_own_nr nr, long fd)
+{
+	static const char *const kinds[] = { "[eventfd]", "[eventpoll]", "inotify", "[timerfd]" };
+	int err = fb_own(q, &q->own[nr], fd, kinds[nr < FB_OWN_CLOCK ? nr : FB_OWN_CLOCK]);
 
 	if (!err)
-		err = fb_register_own(q, *at, events, token);
+		err = fb_register_nr(q, nr);
 	if (err)
-		fb_close_fd(at);
+		fb_close_fd(&q->own[nr]);
+	return err;
+}
+
+int fb_register_all_own(struct fb_queue *q)
+{
+	enum fb_own_nr nr;
+	int err = 0;
+
+	for (nr = 0; !err && nr < FB_NR_OWN; nr++)
+		if (q->own[nr] >= 0 && nr != FB_OWN_SECOND)
+			err = fb_register_nr(q, nr);
 	return err;
 }
 

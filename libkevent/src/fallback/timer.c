@@ -21,12 +21,6 @@
 			 KEVENT_TIMER_INTERVAL | \
 			 KEVENT_TIMER_CANCEL_ON_SET | FB_TIMER_CLOCKS)
 
-/* FB_CANCELLED is CLOCK_REALTIME, for timers that go when it is set, and calls that look then. */
-enum fb_clock_nr {
-	FB_MONOTONIC, FB_REALTIME, FB_BOOTTIME, FB_TAI, FB_CANCELLED,
-	FB_NR_CLOCKS
-};
-
 static const clockid_t fb_clock_ids[FB_NR_CLOCKS] = {
 	CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI,
 	CLOCK_REALTIME,
@@ -52,35 +46,6 @@ struct fb_timer {
 	__u32			index;
 	bool			expired;
 	struct fb_list		on_set;
-};
-
-/**
- * struct fb_clock - timers of a clock
- * @fd:		a timerfd, or -1
- * @nr:		its number
- * @at:		when the timerfd expires; not after the first timer
- * @was_set:	the clock was, and the timers have yet to be cancelled
- * @heap:	binary heap by time, from 1; each timer of the queue has room in it
- * @len:	its length, @room for how many there is memory
- */
-struct fb_clock {
-	int		fd;
-	int		nr;
-	__s64		at;
-	bool		was_set;
-	struct fb_timer	**heap;
-	__u32		len;
-	__u32		room;
-};
-
-/**
- * struct fb_timers - the timers of a queue
- * @clocks:	by fb_clock_nr
- * @on_set:	timers that are cancelled when the clock is set
- */
-struct fb_timers {
-	struct fb_clock	clocks[FB_NR_CLOCKS];
-	struct fb_list	on_set;
 };
 
 static struct fb_timer *to_timer(struct fb_watch *w)
@@ -154,6 +119,11 @@ static int fb_heap_reserve(struct fb_clock *clock, __u32 timers)
 
 /* The timerfd */
 
+static int fb_clock_fd(const struct fb_queue *q, const struct fb_clock *clock)
+{
+	return q->own[FB_OWN_CLOCK + clock->nr];
+}
+
 /* There is no timerfd of CLOCK_TAI: it is as far off CLOCK_REALTIME as it is now. */
 static __s64 fb_clock_time(const struct fb_clock *clock, __s64 at)
 {
@@ -167,7 +137,7 @@ static __s64 fb_clock_time(const struct fb_clock *clock, __s64 at)
 	return at - off;
 }
 
-static void fb_clock_program(struct fb_clock *clock, __s64 at)
+static void fb_clock_program(const struct fb_queue *q, struct fb_clock *clock, __s64 at)
 {
 	__s64 when = fb_clock_time(clock, at);
 	struct itimerspec its = { .it_interval = { 0, 0 } };
@@ -180,99 +150,49 @@ static void fb_clock_program(struct fb_clock *clock, __s64 at)
 		when = 1;
 	its.it_value.tv_sec = (time_t)(when / FB_NSEC_PER_SEC);
 	its.it_value.tv_nsec = (long)(when % FB_NSEC_PER_SEC);
-	if (fb_call(timerfd_settime(clock->fd, flags, &its, NULL)) == -ECANCELED &&
+	if (fb_call(timerfd_settime(fb_clock_fd(q, clock), flags, &its, NULL)) == -ECANCELED &&
 	    !clock->was_set) {
 		/* The kernel says so only once: have somebody look now. */
 		clock->was_set = true;
-		fb_clock_program(clock, at);
+		fb_clock_program(q, clock, at);
 	}
 }
 
-static __u64 fb_clock_token(const struct fb_clock *clock)
+static int fb_clock_open(struct fb_queue *q, enum fb_clock_nr nr)
 {
-	return fb_source_token(KEVENT_TIMER, (__u32)clock->nr);
-}
-
-static int fb_timers_register(struct fb_queue *q)
-{
-	struct fb_clock *clock;
-	int i, err = 0;
-
-	for (i = 0; q->timers && !err && i < FB_NR_CLOCKS; i++) {
-		clock = &q->timers->clocks[i];
-		if (clock->fd >= 0)
-			err = fb_register_own(q, clock->fd, EPOLLIN | EPOLLET,
-					      fb_clock_token(clock));
-	}
-	return err;
-}
-
-static int fb_clock_open(struct fb_queue *q, struct fb_clock *clock)
-{
-	clockid_t id = fb_clock_ids[clock->nr];
+	struct fb_clock *clock = &q->timers.clocks[nr];
+	clockid_t id = nr == FB_TAI ? CLOCK_REALTIME : fb_clock_ids[nr];
 	int err;
 
-	if (clock->fd >= 0)
+	if (q->own[FB_OWN_CLOCK + nr] >= 0)
 		return 0;
-	if (id == CLOCK_TAI)
-		id = CLOCK_REALTIME;
-	err = fb_own_watched(q, &clock->fd,
-			     fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK)), "[timerfd]",
-			     EPOLLIN | EPOLLET, fb_clock_token(clock));
-	if (!err && clock->nr == FB_CANCELLED)
-		fb_clock_program(clock, FB_TIME_MAX);
+	clock->nr = nr;
+	clock->at = FB_TIME_MAX;
+	err = fb_own_watched(q, FB_OWN_CLOCK + nr,
+			     fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK)));
+	if (!err && nr == FB_CANCELLED)
+		fb_clock_program(q, clock, FB_TIME_MAX);
 	return err;
-}
-
-static struct fb_timers *fb_timers_get(struct fb_queue *q)
-{
-	struct fb_timers *timers = q->timers;
-	int i;
-
-	if (timers)
-		return timers;
-	timers = calloc(1, sizeof(*timers));
-	if (!timers)
-		return NULL;
-	fb_list_init(&timers->on_set);
-	for (i = 0; i < FB_NR_CLOCKS; i++) {
-		timers->clocks[i].fd = -1;
-		timers->clocks[i].nr = i;
-		timers->clocks[i].at = FB_TIME_MAX;
-	}
-	q->timers = timers;
-	return timers;
-}
-
-static void fb_timers_check(struct fb_queue *q, int epoll)
-{
-	int i;
-
-	for (i = 0; q->timers && i < FB_NR_CLOCKS; i++)
-		fb_own_check(&q->timers->clocks[i].fd, epoll);
 }
 
 static void fb_timers_free(struct fb_queue *q)
 {
 	int i;
 
-	for (i = 0; q->timers && i < FB_NR_CLOCKS; i++) {
-		fb_close_fd(&q->timers->clocks[i].fd);
-		free(q->timers->clocks[i].heap);
-	}
-	free(q->timers);
-	q->timers = NULL;
+	for (i = 0; i < FB_NR_CLOCKS; i++)
+		free(q->timers.clocks[i].heap);
+	q->timers = (struct fb_timers){ .on_set.next = NULL };
 }
 
 /* Timers */
 
-static void fb_timer_start(struct fb_timer *t)
+static void fb_timer_start(const struct fb_queue *q, struct fb_timer *t)
 {
 	struct fb_clock *clock = t->clock;
 
 	fb_heap_up(clock, ++clock->len, t);
 	if (t->index == 1 && t->expires < clock->at)
-		fb_clock_program(clock, t->expires);
+		fb_clock_program(q, clock, t->expires);
 }
 
 static void fb_timer_stop(struct fb_timer *t)
@@ -284,10 +204,10 @@ static void fb_timer_stop(struct fb_timer *t)
 /* The clock was set: all of them at once. */
 static void fb_timers_cancel(struct fb_queue *q)
 {
-	struct fb_list *at = q->timers->on_set.next;
+	struct fb_list *at = q->timers.on_set.next;
 	struct fb_timer *t;
 
-	for (; at != &q->timers->on_set; at = at->next) {
+	for (; at != &q->timers.on_set; at = at->next) {
 		t = fb_container(at, struct fb_timer, on_set);
 		fb_timer_stop(t);
 		fb_report(q, &t->w, KEVENT_TIMER_FIRED);
@@ -300,9 +220,9 @@ static void fb_clock_poll(struct fb_queue *q, struct fb_clock *clock)
 {
 	__u64 nr;
 
-	if (clock->nr != FB_CANCELLED || clock->fd < 0)
+	if (clock->nr != FB_CANCELLED || fb_clock_fd(q, clock) < 0)
 		return;
-	if (fb_sys(SYS_read, clock->fd, &nr, sizeof(nr)) == -ECANCELED ||
+	if (fb_sys(SYS_read, fb_clock_fd(q, clock), &nr, sizeof(nr)) == -ECANCELED ||
 	    clock->was_set) {
 		fb_timers_cancel(q);
 		/* Calls that sleep until a time of the clock compute their timeouts anew. */
@@ -328,24 +248,18 @@ static void fb_clock_expire(struct fb_queue *q, struct fb_clock *clock)
 
 static void fb_timer_expired(struct fb_queue *q, __u32 nr)
 {
-	struct fb_clock *clock;
+	struct fb_clock *clock = &q->timers.clocks[nr - FB_OWN_CLOCK];
 
-	if (!q->timers || nr >= FB_NR_CLOCKS)
-		return;
-	clock = &q->timers->clocks[nr];
 	fb_clock_poll(q, clock);
 	fb_clock_expire(q, clock);
 	clock->at = FB_TIME_MAX;
 	if (clock->len)
-		fb_clock_program(clock, clock->heap[1]->expires);
+		fb_clock_program(q, clock, clock->heap[1]->expires);
 }
 
 bool fb_hear_steps(struct fb_queue *q)
 {
-	struct fb_timers *timers = fb_timers_get(q);
-
-	return timers && timers->clocks[FB_CANCELLED].fd < 0 &&
-	       !fb_clock_open(q, &timers->clocks[FB_CANCELLED]);
+	return q->own[FB_OWN_CLOCK + FB_CANCELLED] < 0 && !fb_clock_open(q, FB_CANCELLED);
 }
 
 /* Requests */
@@ -403,7 +317,7 @@ static __s64 fb_timer_interval(const struct ukevent *uk)
 }
 
 /* Its memory is there. */
-static void fb_timer_set(struct fb_timer *t, struct fb_clock *clock,
+static void fb_timer_set(const struct fb_queue *q, struct fb_timer *t, struct fb_clock *clock,
 			 const struct ukevent *uk)
 {
 	t->clock = clock;
@@ -417,7 +331,7 @@ static void fb_timer_set(struct fb_timer *t, struct fb_clock *clock,
 	if (!(uk->event & KEVENT_TIMER_ABSTIME))
 		t->expires = fb_time_add(fb_clock_now(fb_clock_ids[clock->nr]),
 					 (__u64)t->expires);
-	fb_timer_start(t);
+	fb_timer_start(q, t);
 }
 
 static void fb_timer_listen(struct fb_queue *q, struct fb_timer *t)
@@ -426,20 +340,16 @@ static void fb_timer_listen(struct fb_queue *q, struct fb_timer *t)
 	fb_list_init(&t->on_set);
 	if (t->w.event & KEVENT_TIMER_CANCEL_ON_SET &&
 	    !(t->w.state & FB_DISARMED))
-		fb_list_add_tail(&t->on_set, &q->timers->on_set);
+		fb_list_add_tail(&t->on_set, &q->timers.on_set);
 }
 
 static int fb_timer_arm(struct fb_queue *q, struct fb_timer *t,
 			const struct ukevent *uk)
 {
-	struct fb_timers *timers = fb_timers_get(q);
-	struct fb_clock *clock;
-	int err;
+	enum fb_clock_nr nr = fb_timer_clock(uk->event);
+	struct fb_clock *clock = &q->timers.clocks[nr];
+	int err = fb_clock_open(q, nr);
 
-	if (!timers)
-		return -ENOMEM;
-	clock = &timers->clocks[fb_timer_clock(uk->event)];
-	err = fb_clock_open(q, clock);
 	if (!err)
 		err = fb_heap_reserve(clock, q->index.nr + 1);
 	if (err)
@@ -450,7 +360,7 @@ static int fb_timer_arm(struct fb_queue *q, struct fb_timer *t,
 	fb_dequeue(q, &t->w);
 	t->w.ready = 0;
 	t->w.state &= ~FB_BROKEN;
-	fb_timer_set(t, clock, uk);
+	fb_timer_set(q, t, clock, uk);
 	fb_timer_listen(q, t);
 	return 0;
 }
@@ -510,7 +420,7 @@ static void fb_timer_delivered(struct fb_queue *q, struct fb_watch *w)
 	    w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
 		return;
 	t->expired = false;
-	fb_timer_start(t);
+	fb_timer_start(q, t);
 }
 
 const struct fb_ops fb_timer_ops = {
@@ -525,7 +435,5 @@ const struct fb_ops fb_timer_ops = {
 	.fill		= fb_timer_fill,
 	.delivered	= fb_timer_delivered,
 	.readable	= fb_timer_expired,
-	.register_all	= fb_timers_register,
-	.check_all	= fb_timers_check,
 	.free_all	= fb_timers_free,
 };
