@@ -429,12 +429,8 @@ static void end_watches(struct fb_queue *q)
 	struct fb_watch *w, *next;
 	__u32 i;
 
-	for (i = 0; i < q->index.nr_hash; i++) {
-		for (w = q->index.hash[i]; w; w = next) {
-			next = w->hash_next;
-			end_watch(q, w);
-		}
-	}
+	fb_for_each_watch(&q->index, i, w, next)
+		end_watch(q, w);
 }
 
 void kevent_driven_close(int fd)

@@ -288,10 +288,9 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 	int err = fb_file_look(uk, &st);
 	__u32 taken;
 
-	if (!err)
-		err = fb_token_get(&q->index, w);
 	if (err)
 		return err;
+	fb_token_get(&q->index, w);
 	/*
 	 * Regular files with a poll method say what happened since the last poll, as
 	 * /proc/self/mounts does: a second one, by epoll or for a request, finds nothing.
@@ -309,7 +308,7 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 	if (err == -EINVAL)
 		err = -ELOOP;
 	if (err) {
-		fb_token_put(&q->index, w);
+		w->token = 0;
 		return err;
 	}
 	/* Epoll did not have the number: another watch that it has there is of a closed one. */
@@ -343,7 +342,7 @@ static int fb_file_remove(struct fb_queue *q, struct fb_watch *w)
 {
 	int err = fb_file_unregister(q, w);
 
-	fb_token_put(&q->index, w);
+	w->token = 0;
 	fb_kill(q, w);
 	return err;
 }

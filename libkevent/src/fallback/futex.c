@@ -149,7 +149,6 @@ static void fb_futex_disarm(struct fb_queue *q, struct fb_futex *f)
 		return;
 	f->w.stage = FB_IDLE;
 	fb_list_del(&f->link);
-	fb_token_put(&q->index, &f->w);
 	q->futexes->nr--;
 }
 
@@ -163,9 +162,9 @@ static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
 /* The watch that word @i of the wait was for, or NULL */
 static struct fb_futex *fb_waited_for(struct fb_queue *q, const struct fb_waiting *of, __u32 i)
 {
-	struct fb_watch *w = fb_by_token(&q->index, of->token[i]);
+	struct fb_watch *w = fb_find(&q->index, KEVENT_FUTEX, of->v[i].uaddr);
 
-	return w ? to_futex(w) : NULL;
+	return w && w->stage == FB_WAITS && w->token == of->token[i] ? to_futex(w) : NULL;
 }
 
 /*
@@ -311,9 +310,7 @@ static int fb_futex_arm(struct fb_queue *q, struct fb_futex *f,
 		return ret;
 	if (futexes->nr == FB_WAITV_MAX)
 		return -ENOSPC;
-	ret = fb_token_get(&q->index, &f->w);
-	if (ret)
-		return ret;
+	fb_token_get(&q->index, &f->w);
 	futexes->nr++;
 	fb_list_add_tail(&f->link, &futexes->armed);
 	f->w.stage = FB_WAITS;

@@ -7,43 +7,33 @@
 
 #include "index.h"
 
-#define FB_INDEX_MIN	16U
+#define FB_INDEX_BITS	4
 
 int fb_index_init(struct fb_index *index)
 {
 	index->nr = 0;
-	index->nr_hash = FB_INDEX_MIN;
-	index->hash = calloc(index->nr_hash, sizeof(*index->hash));
-	index->nr_slots = FB_INDEX_MIN;
-	index->slots = calloc(index->nr_slots, sizeof(*index->slots));
-	index->free_slot = 0;
-	if (!index->hash || !index->slots)
-		return -ENOMEM;
-	for (__u32 i = 0; i < index->nr_slots; i++)
-		index->slots[i].next = i + 1;
-	return 0;
+	index->tokens = 0;
+	index->shift = 64 - FB_INDEX_BITS;
+	index->hash = calloc(1 << FB_INDEX_BITS, sizeof(*index->hash));
+	index->nr_hash = index->hash ? 1 << FB_INDEX_BITS : 0;
+	return index->hash ? 0 : -ENOMEM;
 }
 
 void fb_index_free(struct fb_index *index)
 {
 	free(index->hash);
-	free(index->slots);
 	index->hash = NULL;
-	index->slots = NULL;
+	index->nr_hash = 0;
 }
 
-/* Keys */
-
-static struct fb_watch **fb_chain(struct fb_index *index, __u32 type, __u64 key)
+static struct fb_watch **fb_chain_of(const struct fb_index *index, __u32 type, __u64 key)
 {
-	__u64 mixed = (key ^ (__u64)type << 56) * 0x9e3779b97f4a7c15ULL;
-
-	return &index->hash[(mixed >> 32) & (index->nr_hash - 1)];
+	return fb_chain(index, key ^ (__u64)type << 32);
 }
 
 struct fb_watch *fb_find(struct fb_index *index, __u32 type, __u64 key)
 {
-	struct fb_watch *w = *fb_chain(index, type, key);
+	struct fb_watch *w = *fb_chain_of(index, type, key);
 
 	while (w && (w->type != type || w->key != key))
 		w = w->hash_next;
@@ -52,7 +42,7 @@ struct fb_watch *fb_find(struct fb_index *index, __u32 type, __u64 key)
 
 static void fb_hash_insert(struct fb_index *index, struct fb_watch *w)
 {
-	struct fb_watch **chain = fb_chain(index, w->type, w->key);
+	struct fb_watch **chain = fb_chain_of(index, w->type, w->key);
 
 	w->hash_next = *chain;
 	*chain = w;
@@ -72,6 +62,7 @@ static void fb_hash_grow(struct fb_index *index)
 		return;
 	}
 	index->nr_hash = 2 * nr;
+	index->shift--;
 	for (i = 0; i < nr; i++) {
 		for (w = old[i]; w; w = next) {
 			next = w->hash_next;
@@ -90,61 +81,10 @@ void fb_watch_link(struct fb_index *index, struct fb_watch *w)
 
 void fb_watch_unlink(struct fb_index *index, struct fb_watch *w)
 {
-	struct fb_watch **at = fb_chain(index, w->type, w->key);
+	struct fb_watch **at = fb_chain_of(index, w->type, w->key);
 
 	while (*at != w)
 		at = &(*at)->hash_next;
 	*at = w->hash_next;
 	index->nr--;
-}
-
-/* Tokens */
-
-static int fb_slots_grow(struct fb_index *index)
-{
-	__u32 nr = index->nr_slots, i;
-	struct fb_slot *slots;
-
-	if (nr >= 1U << 30)
-		return -ENOMEM;
-	slots = realloc(index->slots, 2 * (size_t)nr * sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (i = nr; i < 2 * nr; i++)
-		slots[i] = (struct fb_slot){ .next = i + 1 };
-	index->slots = slots;
-	index->nr_slots = 2 * nr;
-	return 0;
-}
-
-int fb_token_get(struct fb_index *index, struct fb_watch *w)
-{
-	__u32 nr = index->free_slot;
-	struct fb_slot *slot;
-	int err;
-
-	if (nr == index->nr_slots) {
-		err = fb_slots_grow(index);
-		if (err)
-			return err;
-	}
-	slot = &index->slots[nr];
-	index->free_slot = slot->next;
-	slot->watch = w;
-	if (!++slot->gen)
-		slot->gen = 1;
-	w->token = (__u64)slot->gen << 32 | nr;
-	return 0;
-}
-
-void fb_token_put(struct fb_index *index, struct fb_watch *w)
-{
-	__u32 nr = (__u32)w->token;
-
-	if (!w->token)
-		return;
-	w->token = 0;
-	index->slots[nr].watch = NULL;
-	index->slots[nr].next = index->free_slot;
-	index->free_slot = nr;
 }

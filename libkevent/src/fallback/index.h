@@ -5,6 +5,8 @@
 #ifndef LIBKEVENT_FB_INDEX_H
 #define LIBKEVENT_FB_INDEX_H
 
+#include <assert.h>
+
 #include "libkevent.h"
 #include "list.h"
 
@@ -72,33 +74,24 @@ struct fb_watch {
 };
 
 /**
- * struct fb_slot - what a token stands for
- * @watch: NULL: nothing; @next is the next slot without a watch
- * @gen: generation, to recognise events of an earlier watch
- */
-struct fb_slot {
-	struct fb_watch	*watch;
-	__u32		gen;
-	__u32		next;
-};
-
-/**
  * struct fb_index - the watches of a queue
  * @hash:	by type and key; its size is a power of two
- * @nr_hash:	that size
+ * @nr_hash:	that size, of which @shift is 64 less the logarithm
  * @nr:		how many there are. The program decides how many; memory limits it
- * @slots:	by index in the token
- * @nr_slots:	their number
- * @free_slot:	the first without a watch
+ * @tokens:	the number of the newest token
  */
 struct fb_index {
 	struct fb_watch	**hash;
 	__u32		nr_hash;
+	__u32		shift;
 	__u32		nr;
-	struct fb_slot	*slots;
-	__u32		nr_slots;
-	__u32		free_slot;
+	__u64		tokens;
 };
+
+/* All watches. The body may end the one that it has. */
+#define fb_for_each_watch(index, i, w, next)				\
+	for (i = 0; i < (index)->nr_hash; i++)				\
+		for (w = (index)->hash[i]; w && (next = w->hash_next, true); w = next)
 
 /* Empty: 0 or -ENOMEM. Then, too, it is to be freed. */
 int fb_index_init(struct fb_index *index);
@@ -106,17 +99,34 @@ void fb_index_free(struct fb_index *index);
 struct fb_watch *fb_find(struct fb_index *index, __u32 type, __u64 key);
 void fb_watch_link(struct fb_index *index, struct fb_watch *w);
 void fb_watch_unlink(struct fb_index *index, struct fb_watch *w);
-int fb_token_get(struct fb_index *index, struct fb_watch *w);
-void fb_token_put(struct fb_index *index, struct fb_watch *w);
 
-/* NULL: it has gone */
+static inline struct fb_watch **fb_chain(const struct fb_index *index, __u64 type_and_key)
+{
+	return &index->hash[type_and_key * 0x9e3779b97f4a7c15ULL >> index->shift];
+}
+
+/* The token has the type and the key of the watch, and a number that an earlier one had not. */
+#define FB_TOKEN_NR	36
+#define FB_TOKEN_FIRST	(1ULL << FB_TOKEN_NR)
+
+static_assert(KEVENT_BOUND < 1U << (FB_TOKEN_NR - 32), "types have room in a token");
+
+static inline void fb_token_get(struct fb_index *index, struct fb_watch *w)
+{
+	index->tokens += FB_TOKEN_FIRST;
+	if (!index->tokens)
+		index->tokens = FB_TOKEN_FIRST;
+	w->token = index->tokens | (__u64)w->type << 32 | (__u32)w->key;
+}
+
+/* Of one whose key has 32 bits. NULL: it has gone */
 static inline struct fb_watch *fb_by_token(const struct fb_index *index, __u64 token)
 {
-	__u32 nr = (__u32)token;
+	struct fb_watch *w = *fb_chain(index, token % FB_TOKEN_FIRST);
 
-	if (nr >= index->nr_slots || index->slots[nr].gen != token >> 32)
-		return NULL;
-	return index->slots[nr].watch;
+	while (w && w->token != token)
+		w = w->hash_next;
+	return w;
 }
 
 #pragma GCC visibility pop

@@ -201,13 +201,13 @@ static int fb_proc_attach(struct fb_queue *q, struct fb_watch *w,
 
 	proc->pidfd = -1;
 	err = fb_proc_open(q, proc, uk);
-	if (!err)
-		err = fb_token_get(&q->index, w);
-	if (!err && fb_proc_is_over(proc)) {
-		fb_proc_find_status(proc);
-		return KEVENT_PROC_EXIT;
-	}
-	return err ? err : fb_proc_register(q, w);
+	if (err)
+		return err;
+	fb_token_get(&q->index, w);
+	if (!fb_proc_is_over(proc))
+		return fb_proc_register(q, w);
+	fb_proc_find_status(proc);
+	return KEVENT_PROC_EXIT;
 }
 
 static void fb_proc_detach(struct fb_queue *q, struct fb_watch *w)

@@ -19,14 +19,12 @@
 
 static void fb_rebuild_watches(struct fb_queue *q)
 {
-	struct fb_watch *w;
+	struct fb_watch *w, *next;
 	__u32 i;
 
-	for (i = 0; i < q->index.nr_slots; i++) {
-		w = q->index.slots[i].watch;
-		if (w && fb_ops_of(w)->register_one && fb_ops_of(w)->register_one(q, w))
+	fb_for_each_watch(&q->index, i, w, next)
+		if (w->token && fb_ops_of(w)->register_one && fb_ops_of(w)->register_one(q, w))
 			fb_kill(q, w);
-	}
 }
 
 static int fb_rebuild_rest(struct fb_queue *q)

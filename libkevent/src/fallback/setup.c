@@ -69,8 +69,7 @@ void fb_queue_teardown(struct fb_queue *q)
 	fb_queue_check_own(q);
 	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
 	/* The thread that waits for futex words goes on until it is stopped. */
-	if (q->index.hash && q->index.slots)
-		fb_kill_all(q);
+	fb_kill_all(q);
 	fb_queue_unlock(q);
 	for (i = 0; i < FB_NR_TYPES; i++)
 		if (fb_sources[i] && fb_sources[i]->free_all)

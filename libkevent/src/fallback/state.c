@@ -48,24 +48,17 @@ void fb_enqueue(struct fb_queue *q, struct fb_watch *w)
  */
 void fb_use_edges(struct fb_queue *q)
 {
-	struct fb_watch *w;
+	struct fb_watch *w, *next;
 	__u32 i;
 
 	if (q->edges)
 		return;
 	__atomic_store_n(&q->edges, true, __ATOMIC_RELAXED);
-	for (i = 0; i < q->index.nr_hash; i++)
-		for (w = q->index.hash[i]; w; w = w->hash_next)
-			fb_use_edge(q, w);
+	fb_for_each_watch(&q->index, i, w, next)
+		fb_use_edge(q, w);
 }
 
 /* Numbers */
-
-static void fb_lose_number(struct fb_queue *q, struct fb_watch *w)
-{
-	fb_dequeue(q, w);
-	fb_token_put(&q->index, w);
-}
 
 /*
  * The watch is not freed here, as a caller may use it. The next request that names it, or the
@@ -80,8 +73,10 @@ void fb_number_changed(struct fb_queue *q, int fd, const struct fb_watch *of)
 		if (!fb_sources[type] || !fb_sources[type]->file)
 			continue;
 		w = fb_find(&q->index, type, (__u32)fd);
-		if (w && (!of || (w != of && !((w->state ^ of->state) & FB_SECOND))))
-			fb_lose_number(q, w);
+		if (w && (!of || (w != of && !((w->state ^ of->state) & FB_SECOND)))) {
+			fb_dequeue(q, w);
+			w->token = 0;
+		}
 	}
 }
 
@@ -140,7 +135,6 @@ void fb_kill(struct fb_queue *q, struct fb_watch *w)
 	fb_watch_unlink(&q->index, w);
 	if (fb_ops_of(w)->detach)
 		fb_ops_of(w)->detach(q, w);
-	fb_token_put(&q->index, w);
 	free(w);
 }
 
@@ -149,20 +143,16 @@ void fb_kill_others(struct fb_queue *q)
 	struct fb_watch *w, *next;
 	__u32 i;
 
-	for (i = 0; i < q->index.nr_hash; i++) {
-		for (w = q->index.hash[i]; w; w = next) {
-			next = w->hash_next;
-			if (fb_ops_of(w)->current && fb_ops_of(w)->current(q, w))
-				fb_kill(q, w);
-		}
-	}
+	fb_for_each_watch(&q->index, i, w, next)
+		if (fb_ops_of(w)->current && fb_ops_of(w)->current(q, w))
+			fb_kill(q, w);
 }
 
 void fb_kill_all(struct fb_queue *q)
 {
+	struct fb_watch *w, *next;
 	__u32 i;
 
-	for (i = 0; i < q->index.nr_hash; i++)
-		while (q->index.hash[i])
-			fb_kill(q, q->index.hash[i]);
+	fb_for_each_watch(&q->index, i, w, next)
+		fb_kill(q, w);
 }
