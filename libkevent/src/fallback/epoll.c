@@ -18,8 +18,7 @@ int fb_epoll_ctl(int epoll, int op, int fd, __u32 events, __u64 token)
 
 bool fb_epoll_probe(int epoll, int fd)
 {
-	struct epoll_event event = { .events = EPOLLONESHOT };
-	int err = fb_call(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	int err = fb_epoll_ctl(epoll, EPOLL_CTL_ADD, fd, EPOLLONESHOT, 0);
 
 	if (!err)
 		fb_call(epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL));

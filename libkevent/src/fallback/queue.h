@@ -176,7 +176,8 @@ struct fb_stray {
  * @stray:	the latest event of no watch
  * @serving:	chains and serving threads
  * @hub:	of signals, if it has such watches
- * @signals:	of these watches the inbox is not empty, bit by bit; under the lock of the hub
+ * @signals:	which of these watches got some that no call has seen, bit by bit; under the lock
+ *		of the hub
  * @timers:	and the others belong to their sources
  * @inodes:	chains by watch descriptor, NULL until there is inotify
  * @futexes:	NULL until they are used

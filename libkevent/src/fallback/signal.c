@@ -2,8 +2,8 @@
 /*
  * SIGNAL with KEVENT_SIGNAL_NOMASK
  *
- * Signals that have come are in the inbox of each watch, from where a call of its queue
- * takes them: see signals.c.
+ * The hub gives signals that have come to each watch, and notes in the queue which watches
+ * have some that no call has seen: see signals.c.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -14,39 +14,27 @@
 
 #define FB_MAX_KEPT	65536U
 
-/* A signal that waits */
+/* A signal that is not yet delivered */
 struct fb_kept {
-	struct fb_kept		*next;
+	struct fb_list		link;
 	struct fb_siginfo	si;
-};
-
-/**
- * struct fb_fifo - signals that wait
- * @oldest:	of a standard signal the only one, in @spare
- * @last:	the youngest of them
- * @spare:	memory for a standard signal
- * @nr:		how many
- */
-struct fb_fifo {
-	struct fb_kept	*oldest;
-	struct fb_kept	*last;
-	struct fb_kept	spare;
-	__u32		nr;
 };
 
 /**
  * struct fb_signal - a watch of a signal
  * @w:		the watch
- * @listener:	under the lock of the hub, as @inbox
- * @inbox:	signals that no call of the queue has seen
- * @kept:	signals that are not yet delivered
+ * @listener:	under the lock of the hub, as @kept, @spare and @nr
+ * @kept:	signals, the oldest first; of a standard signal one
+ * @spare:	memory for that one
+ * @nr:		how many
  * @marked:	a mark, which has the number alone
  */
 struct fb_signal {
 	struct fb_watch		w;
 	struct fb_listener	listener;
-	struct fb_fifo		inbox;
-	struct fb_fifo		kept;
+	struct fb_list		kept;
+	struct fb_kept		spare;
+	__u32			nr;
 	bool			marked;
 };
 
@@ -62,124 +50,57 @@ static __u32 fb_signal_nr(const struct fb_watch *w)
 
 /* Signals that wait */
 
-static struct fb_kept *fb_fifo_take(struct fb_fifo *fifo)
+static struct fb_kept *fb_signal_oldest(const struct fb_signal *s)
 {
-	struct fb_kept *kept = fifo->oldest;
-
-	fifo->nr--;
-	fifo->oldest = kept->next;
-	if (!fifo->oldest)
-		fifo->last = NULL;
-	return kept;
+	return fb_container(s->kept.next, struct fb_kept, link);
 }
 
-static void fb_fifo_drop(struct fb_fifo *fifo)
+static void fb_signal_drop_oldest(struct fb_signal *s)
 {
-	struct fb_kept *kept = fb_fifo_take(fifo);
+	struct fb_kept *kept = fb_signal_oldest(s);
 
-	if (kept != &fifo->spare)
+	fb_list_del(&kept->link);
+	s->nr--;
+	if (kept != &s->spare)
 		free(kept);
-}
-
-static void fb_fifo_put(struct fb_fifo *fifo, struct fb_kept *kept)
-{
-	kept->next = NULL;
-	if (fifo->last)
-		fifo->last->next = kept;
-	else
-		fifo->oldest = kept;
-	fifo->last = kept;
-	fifo->nr++;
 }
 
 /* Standard signals merge, and so do others when there is no memory. */
-static void fb_fifo_add(struct fb_fifo *fifo, const struct fb_siginfo *si)
-{
-	struct fb_kept *kept = NULL;
-
-	if (si->signal >= FB_SIGRTMIN && fifo->nr < FB_MAX_KEPT)
-		kept = malloc(sizeof(*kept));
-	if (!kept && fifo->oldest)
-		return;
-	if (!kept)
-		kept = &fifo->spare;
-	kept->si = *si;
-	fb_fifo_put(fifo, kept);
-}
-
-static void fb_fifo_move(struct fb_fifo *to, struct fb_fifo *from)
-{
-	struct fb_kept *kept = fb_fifo_take(from);
-
-	if (kept == &from->spare)
-		fb_fifo_add(to, &kept->si);
-	else if (to->nr < FB_MAX_KEPT)
-		fb_fifo_put(to, kept);
-	else
-		free(kept);
-}
-
 static void fb_signal_arrived(struct fb_listener *l, const struct fb_siginfo *si)
 {
 	struct fb_signal *s = fb_container(l, struct fb_signal, listener);
+	struct fb_kept *kept = NULL;
 
-	fb_fifo_add(&s->inbox, si);
 	l->queue->signals |= 1ULL << (si->signal - 1);
+	if (si->signal >= FB_SIGRTMIN && s->nr < FB_MAX_KEPT)
+		kept = malloc(sizeof(*kept));
+	if (!kept && s->nr)
+		return;
+	if (!kept)
+		kept = &s->spare;
+	kept->si = *si;
+	fb_list_add_tail(&kept->link, &s->kept);
+	s->nr++;
 }
 
-/* Queues */
-
-static int fb_signals_get(struct fb_queue *q)
+static __u32 fb_signal_count(struct fb_watch *w)
 {
-	struct fb_hub *hub;
-	int err;
+	struct fb_signal *s = to_signal(w);
 
-	if (q->hub)
-		return 0;
-	hub = fb_hub_get();
-	err = hub ? fb_hub_join(hub, q) : -ENOMEM;
-	if (!err)
-		q->hub = hub;
-	return err;
+	FB_HOLD_HUB(s->listener.queue->hub);
+	return s->nr + s->marked;
 }
 
-static int fb_signals_register(struct fb_queue *q)
-{
-	return q->hub ? fb_hub_register(q->hub, q) : 0;
-}
-
-static void fb_signals_let_go(struct fb_queue *q)
-{
-	if (q->hub)
-		fb_hub_leave_parent();
-}
-
-static void fb_signals_free(struct fb_queue *q)
-{
-	if (q->hub)
-		fb_hub_quit(q->hub);
-	q->hub = NULL;
-	q->signals = 0;
-}
-
-/* Signals in the inbox of a watch become its events. */
-static void fb_signal_empty_inbox(struct fb_queue *q, struct fb_signal *s)
-{
-	{
-		FB_HOLD_HUB(q->hub);
-		while (s->inbox.nr)
-			fb_fifo_move(&s->kept, &s->inbox);
-	}
-	if (s->kept.nr)
-		fb_report(q, &s->w, KEVENT_SIGNAL_DELIVERY);
-}
-
-static void fb_signals_read(struct fb_queue *q)
+/* Signals that watches have got become their events. */
+static void fb_signals_read(struct fb_queue *q, __u32 token)
 {
 	struct fb_watch *w;
 	__u64 pending;
 	__u32 nr;
 
+	/* A call may have the event of a registration that was taken back. */
+	if (!q->hub)
+		return;
 	{
 		FB_HOLD_HUB(q->hub);
 		fb_hub_collect(q->hub, q);
@@ -188,16 +109,9 @@ static void fb_signals_read(struct fb_queue *q)
 	}
 	for (nr = 1; pending; pending >>= 1, nr++) {
 		w = pending & 1 ? fb_find(&q->index, KEVENT_SIGNAL, nr) : NULL;
-		if (w)
-			fb_signal_empty_inbox(q, to_signal(w));
+		if (w && fb_signal_count(w))
+			fb_report(q, w, KEVENT_SIGNAL_DELIVERY);
 	}
-}
-
-static void fb_signals_readable(struct fb_queue *q, __u32 nr)
-{
-	/* A call may have the event of a registration that was taken back. */
-	if (q->hub)
-		fb_signals_read(q);
 }
 
 /* Take the signal from now on. */
@@ -240,10 +154,11 @@ static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,
 			    const struct ukevent *uk)
 {
 	struct fb_signal *s = to_signal(w);
-	int err = fb_signals_get(q);
+	int err = q->hub ? 0 : fb_hub_join(q);
 
 	if (err)
 		return err;
+	fb_list_init(&s->kept);
 	fb_list_init(&s->listener.link);
 	s->listener.queue = q;
 	s->listener.arrived = fb_signal_arrived;
@@ -257,12 +172,10 @@ static void fb_signal_detach(struct fb_queue *q, struct fb_watch *w)
 
 	if (!s->listener.queue)
 		return;
-	fb_signals_read(q);
+	fb_signals_read(q, 0);
 	fb_signal_ignore(q, w);
-	while (s->inbox.nr)
-		fb_fifo_drop(&s->inbox);
-	while (s->kept.nr)
-		fb_fifo_drop(&s->kept);
+	while (s->nr)
+		fb_signal_drop_oldest(s);
 }
 
 /* Signals that came so far are for the watch as it was; disarmed, it keeps them. */
@@ -270,43 +183,39 @@ static int fb_signal_modify(struct fb_queue *q, struct fb_watch *w,
 			    const struct ukevent *uk,
 			    const struct fb_watch *old)
 {
-	fb_signals_read(q);
+	fb_signals_read(q, 0);
 	if (!(w->state & FB_DISARMED))
 		return fb_signal_listen(q, w);
 	fb_signal_ignore(q, w);
 	return 0;
 }
 
-static __u32 fb_signal_count(struct fb_watch *w)
-{
-	struct fb_signal *s = to_signal(w);
-
-	return s->kept.nr + s->marked;
-}
-
 static void fb_signal_fill(struct fb_queue *q, struct fb_watch *w,
 			   struct ukevent *uk)
 {
 	struct fb_signal *s = to_signal(w);
-	const struct fb_kept *kept = s->kept.oldest;
+	const struct fb_siginfo *si;
 
 	uk->id.raw_u64 = fb_signal_nr(w);
 	uk->ret_data[0] = 0;
-	if (!kept)
+	FB_HOLD_HUB(q->hub);
+	if (!s->nr)
 		return;
-	uk->id.raw_u64 |= (__u64)(kept->si.pid & 0x7fffffffU) << 32;
-	if (!kept->si.observed)
+	si = &fb_signal_oldest(s)->si;
+	uk->id.raw_u64 |= (__u64)(si->pid & 0x7fffffffU) << 32;
+	if (!si->observed)
 		uk->id.raw_u64 |= KEVENT_SIGNAL_NOMASK;
-	uk->ret_data[0] = kept->si.code;
-	uk->ret_data[1] = kept->si.value;
+	uk->ret_data[0] = si->code;
+	uk->ret_data[1] = si->value;
 }
 
 static void fb_signal_delivered(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
 
-	if (s->kept.nr)
-		fb_fifo_drop(&s->kept);
+	FB_HOLD_HUB(q->hub);
+	if (s->nr)
+		fb_signal_drop_oldest(s);
 	else
 		s->marked = false;
 }
@@ -332,8 +241,8 @@ const struct fb_ops fb_signal_ops = {
 	.fill		= fb_signal_fill,
 	.delivered	= fb_signal_delivered,
 	.mark		= fb_signal_mark,
-	.readable	= fb_signals_readable,
-	.register_all	= fb_signals_register,
-	.free_all	= fb_signals_free,
-	.let_go		= fb_signals_let_go,
+	.readable	= fb_signals_read,
+	.register_all	= fb_hub_register,
+	.free_all	= fb_hub_quit,
+	.let_go		= fb_hub_leave_parent,
 };

@@ -228,16 +228,10 @@ static int fb_hub_catch(struct fb_hub *hub, __u32 signal)
 				 fb_catch);
 }
 
-static void fb_hub_release(struct fb_hub *hub, __u32 signal)
-{
-	fb_before_restore(&hub->old[signal - 1], (int)signal, fb_catch);
-}
-
 /* The hub */
 
 static int fb_hub_open_fds(struct fb_hub *hub)
 {
-	struct epoll_event event = { .events = EPOLLONESHOT };
 	int err;
 
 	err = fb_own(NULL, &hub->home, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
@@ -252,10 +246,8 @@ static int fb_hub_open_fds(struct fb_hub *hub)
 				    sizeof(hub->mask), SFD_CLOEXEC | SFD_NONBLOCK),
 			     "[signalfd]");
 	if (!err)
-		err = fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, hub->bell,
-					&event));
-	return err ? err : fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, hub->fd,
-					     &event));
+		err = fb_epoll_ctl(hub->home, EPOLL_CTL_ADD, hub->bell, EPOLLONESHOT, 0);
+	return err ? err : fb_epoll_ctl(hub->home, EPOLL_CTL_ADD, hub->fd, EPOLLONESHOT, 0);
 }
 
 static void fb_hub_close_fds(struct fb_hub *hub)
@@ -319,8 +311,8 @@ static struct fb_hub *fb_hub_new(const struct fb_hub *parent)
 	return hub;
 }
 
-/* It stays: the handler may run at any time. */
-struct fb_hub *fb_hub_get(void)
+/* The hub of this process, or NULL without memory. It stays: the handler may run at any time. */
+static struct fb_hub *fb_hub_get(void)
 {
 	struct fb_hub *hub = __atomic_load_n(&fb_the_hub, __ATOMIC_ACQUIRE);
 	struct fb_hub *mine;
@@ -393,10 +385,12 @@ static int fb_hub_add_to(struct fb_hub *hub, struct fb_queue *q)
 	return err ? err : fb_hub_add_fds(hub, q);
 }
 
-int fb_hub_register(struct fb_hub *hub, struct fb_queue *q)
+int fb_hub_register(struct fb_queue *q)
 {
-	FB_HOLD_HUB(hub);
-	return fb_hub_add_to(hub, q);
+	if (!q->hub)
+		return 0;
+	FB_HOLD_HUB(q->hub);
+	return fb_hub_add_to(q->hub, q);
 }
 
 static void fb_hub_send_returned(struct fb_hub *hub, bool last);
@@ -413,32 +407,42 @@ static void fb_hub_close(struct fb_hub *hub)
 	fb_hub_drop_fds(hub);
 }
 
-int fb_hub_join(struct fb_hub *hub, struct fb_queue *q)
+int fb_hub_join(struct fb_queue *q)
 {
+	struct fb_hub *hub = fb_hub_get();
 	int err;
 
+	if (!hub)
+		return -ENOMEM;
 	FB_HOLD_HUB(hub);
 	err = fb_hub_add_to(hub, q);
-	if (!err)
+	if (!err) {
+		q->hub = hub;
 		hub->queues++;
-	else if (!hub->queues)
+	} else if (!hub->queues) {
 		fb_hub_close(hub);
+	}
 	return err;
 }
 
-void fb_hub_leave_parent(void)
+/* Close the copies of the descriptors. */
+void fb_hub_leave_parent(struct fb_queue *q)
 {
 	struct fb_hub *hub = __atomic_load_n(&fb_the_hub, __ATOMIC_ACQUIRE);
 
-	if (hub && !fb_hub_is_ours(hub))
+	if (q->hub && hub && !fb_hub_is_ours(hub))
 		fb_hub_let_go(hub);
 }
 
-void fb_hub_quit(struct fb_hub *hub)
+void fb_hub_quit(struct fb_queue *q)
 {
-	FB_HOLD_HUB(hub);
-	if (!--hub->queues)
-		fb_hub_close(hub);
+	if (!q->hub)
+		return;
+	FB_HOLD_HUB(q->hub);
+	if (!--q->hub->queues)
+		fb_hub_close(q->hub);
+	q->hub = NULL;
+	q->signals = 0;
 }
 
 /* Listeners */
@@ -504,7 +508,7 @@ static int fb_hub_update(struct fb_hub *hub, __u32 signal)
 		err = fb_hub_catch(hub, signal);
 		return err ? err : fb_hub_set_mask(hub, hub->mask | bit);
 	}
-	fb_hub_release(hub, signal);
+	fb_before_restore(&hub->old[signal - 1], (int)signal, fb_catch);
 	return fb_hub_set_mask(hub, hub->mask & ~bit);
 }
 

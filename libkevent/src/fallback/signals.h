@@ -31,20 +31,14 @@ struct fb_listener {
 
 struct fb_hub;
 
-/* The hub of this process, or NULL without memory */
-struct fb_hub *fb_hub_get(void);
 pthread_mutex_t *fb_hub_mutex(struct fb_hub *hub);
 #define FB_HOLD_HUB(hub)	FB_HOLD(fb_hub_mutex(hub))
-/*
- * Have the epoll instance of a queue say when there may be something, from now on or in a
- * new instance: 0 or -errno
- */
-int fb_hub_join(struct fb_hub *hub, struct fb_queue *q);
-int fb_hub_register(struct fb_hub *hub, struct fb_queue *q);
-/* A queue that has joined goes. */
-void fb_hub_quit(struct fb_hub *hub);
-/* In a child one of the parent's goes: close the copies of the descriptors. */
-void fb_hub_leave_parent(void);
+/* The queue, which has none, gets the hub of this process: 0 or -errno */
+int fb_hub_join(struct fb_queue *q);
+/* If the queue has the hub: as methods of &struct fb_ops */
+int fb_hub_register(struct fb_queue *q);
+void fb_hub_quit(struct fb_queue *q);
+void fb_hub_leave_parent(struct fb_queue *q);
 
 /* The lock is held from here on. */
 
