@@ -58,10 +58,7 @@ struct fb_server {
 	struct fb_deadline	until;
 };
 
-static struct fb_aio *to_aio(struct fb_watch *w)
-{
-	return fb_container(w, struct fb_aio, w);
-}
+#define to_aio(watch)	fb_container(watch, struct fb_aio, w)
 
 /* Wake-ups */
 

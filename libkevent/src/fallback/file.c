@@ -31,10 +31,7 @@ struct fb_file {
 	__u32		opened;
 };
 
-static struct fb_file *to_file(struct fb_watch *w)
-{
-	return fb_container(w, struct fb_file, w);
-}
+#define to_file(watch)	fb_container(watch, struct fb_file, w)
 
 /* Masks of epoll */
 

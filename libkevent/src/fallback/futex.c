@@ -68,10 +68,7 @@ struct fb_waiting {
 	__u32		nr;
 };
 
-static struct fb_futex *to_futex(struct fb_watch *w)
-{
-	return fb_container(w, struct fb_futex, w);
-}
+#define to_futex(watch)	fb_container(watch, struct fb_futex, w)
 
 static __u32 *fb_futex_word(const struct fb_watch *w)
 {

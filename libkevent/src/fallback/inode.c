@@ -45,10 +45,7 @@ struct fb_inode {
 	bool		gone;
 };
 
-static struct fb_inode *to_inode(struct fb_watch *w)
-{
-	return fb_container(w, struct fb_inode, w);
-}
+#define to_inode(watch)	fb_container(watch, struct fb_inode, w)
 
 static struct fb_inode **fb_inode_chain(struct fb_queue *q, int wd)
 {

@@ -67,10 +67,7 @@ static __u32 passed;
 /* One at a time sets or deletes a timer; the locks of queues nest in it */
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
 
-static struct fb_posix *to_posix(struct fb_watch *w)
-{
-	return fb_container(w, struct fb_posix, w);
-}
+#define to_posix(watch)	fb_container(watch, struct fb_posix, w)
 
 static struct fb_posix **place_of(__u32 id)
 {

@@ -32,10 +32,7 @@ struct fb_proc {
 	bool		known;
 };
 
-static struct fb_proc *to_proc(struct fb_watch *w)
-{
-	return fb_container(w, struct fb_proc, w);
-}
+#define to_proc(watch)	fb_container(watch, struct fb_proc, w)
 
 /* The first bytes of a file; an empty string if there is none */
 static void fb_read_file(const char *path, char *text, size_t size)

@@ -38,10 +38,7 @@ struct fb_signal {
 	bool			marked;
 };
 
-static struct fb_signal *to_signal(struct fb_watch *w)
-{
-	return fb_container(w, struct fb_signal, w);
-}
+#define to_signal(watch)	fb_container(watch, struct fb_signal, w)
 
 static __u32 fb_signal_nr(const struct fb_watch *w)
 {

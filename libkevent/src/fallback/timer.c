@@ -48,10 +48,7 @@ struct fb_timer {
 	struct fb_list		on_set;
 };
 
-static struct fb_timer *to_timer(struct fb_watch *w)
-{
-	return fb_container(w, struct fb_timer, w);
-}
+#define to_timer(watch)	fb_container(watch, struct fb_timer, w)
 
 /* The heap */
 

@@ -45,10 +45,7 @@ struct fb_user {
 	__u32			nr;
 };
 
-static struct fb_user *to_user(struct fb_watch *w)
-{
-	return fb_container(w, struct fb_user, w);
-}
+#define to_user(watch)	fb_container(watch, struct fb_user, w)
 
 static int fb_user_check(const struct ukevent *uk)
 {
