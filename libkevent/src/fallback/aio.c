@@ -243,17 +243,15 @@ static long fb_server_nap(struct fb_server *c, __u32 seen)
 {
 	struct __kernel_old_timespec nap;
 	struct fb_span span;
-	__s64 ns = kevent_fb_serve_look;
+	bool sleeps;
 
-	if (!fb_deadline_span(&c->until, &span))
-		return 0;
-	if (!span.endless && span.ts.tv_sec < ns / 1000000000 + 1 &&
-	    span.ts.tv_sec * 1000000000LL + span.ts.tv_nsec < ns)
-		ns = span.ts.tv_sec * 1000000000LL + span.ts.tv_nsec;
-	nap.tv_sec = (long)(ns / 1000000000);
-	nap.tv_nsec = (long)(ns % 1000000000);
-	return fb_sys(SYS_futex, &c->q->serving.wakeups,
-		      FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, &nap, NULL, 0);
+	fb_deadline_bring_forward(&c->until, (__u64)kevent_fb_serve_look);
+	sleeps = fb_deadline_span(&c->until, &span);
+	fb_deadline_put_off(&c->until);
+	nap.tv_sec = (long)span.ts.tv_sec;
+	nap.tv_nsec = (long)span.ts.tv_nsec;
+	return sleeps ? fb_sys(SYS_futex, &c->q->serving.wakeups,
+			       FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, &nap, NULL, 0) : 0;
 }
 
 /* Until a wake-up after @seen, or the end of the time: 0 or -errno */

@@ -75,30 +75,23 @@ static int fb_make(struct fb_queue *q, __u32 cmd, struct ukevent *uk)
 	return ret;
 }
 
-/* Entries of ADD that the caller must look at go to the front. */
-static int fb_add_all(struct fb_queue *q, __u32 num, struct ukevent *arg)
-{
-	struct ukevent uk;
-	__u32 i, count = 0;
-
-	for (i = 0; i < num; i++) {
-		uk = arg[i];
-		if (!fb_make(q, KEVENT_CTL_ADD, &uk))
-			continue;
-		arg[i] = arg[count];
-		arg[count++] = uk;
-	}
-	return (int)count;
-}
-
+/* Entries of ADD that the caller must look at go to the front; others of ADD stay as they are. */
 static int fb_make_all(struct fb_queue *q, __u32 cmd, __u32 num,
 		       struct ukevent *arg)
 {
+	struct ukevent uk;
 	__u32 i, count = 0;
 	int ret;
 
 	for (i = 0; i < num; i++) {
-		ret = fb_make(q, cmd, &arg[i]);
+		uk = arg[i];
+		ret = fb_make(q, cmd, &uk);
+		if (cmd != KEVENT_CTL_ADD) {
+			arg[i] = uk;
+		} else if (ret) {
+			arg[i] = arg[count];
+			arg[count] = uk;
+		}
 		count += cmd == KEVENT_CTL_READY ? !ret : !!ret;
 	}
 	return (int)count;
@@ -150,8 +143,7 @@ static int fb_ctl_locked(struct fb_queue *q, __u32 cmd, __u32 num,
 		return fb_wake_one(q);
 	if (num && !arg)
 		return -EFAULT;
-	return cmd == KEVENT_CTL_ADD ? fb_add_all(q, num, arg) :
-				       fb_make_all(q, cmd, num, arg);
+	return fb_make_all(q, cmd, num, arg);
 }
 
 /* KEVENT_FB_PASS: it is no descriptor of the queue. Marks, which are to kick, find out by that. */

@@ -145,22 +145,17 @@ static bool fb_is_gone(struct fb_queue *q, struct fb_watch *w)
 	return true;
 }
 
-/* If the queue's number means an epoll of the program by now, a registration there is removed. */
-static void fb_repoll_failed(struct fb_queue *q, struct fb_watch *w)
-{
-	if (fb_is_gone(q, w))
-		return;
-	fb_ops_of(w)->detach(q, w);
-	w->state &= ~FB_REPEATED;
-	fb_recheck_later(q, w);
-}
-
 /* Is it ready, and not left to epoll? */
 static bool fb_repoll(struct fb_queue *q, struct fb_watch *w)
 {
 	if (!fb_ops_of(w)->repoll(q, w, fb_has_sleepers(q)))
 		return w->list == FB_READY;
-	fb_repoll_failed(q, w);
+	if (fb_is_gone(q, w))
+		return false;
+	/* If the queue's number means an epoll of the program by now, it has a registration. */
+	fb_ops_of(w)->detach(q, w);
+	w->state &= ~FB_REPEATED;
+	fb_recheck_later(q, w);
 	return false;
 }
 
@@ -171,13 +166,6 @@ static void fb_deliver_new(struct fb_queue *q, struct fb_watch *w,
 		fb_drop(q, w, d);
 	else
 		fb_deliver_one(q, w, d);
-}
-
-static bool fb_is_current(struct fb_queue *q, struct fb_watch *w)
-{
-	const struct fb_ops *ops = fb_ops_of(w);
-
-	return !ops->current || !ops->current(q, w);
 }
 
 /*
@@ -196,7 +184,7 @@ void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 			w->ready = 0;
 			if (!fb_repoll(q, w))
 				continue;
-		} else if (!fb_is_current(q, w)) {
+		} else if (fb_ops_of(w)->current && fb_ops_of(w)->current(q, w)) {
 			if (fb_is_gone(q, w))
 				continue;
 			return;

@@ -638,13 +638,14 @@ static int fb_check_arg(const struct kevent_wait_arg *arg)
 
 static int fb_wait_arg(struct fb_wait *c, const struct kevent_wait_arg *arg)
 {
-	int ret = 0;
+	int ret;
 
 	c->mask = (const void *)(uintptr_t)arg->sigmask;
 	c->min = arg->min_nr;
-	if (arg->nr_changes)
-		ret = fb_wait_check(c->q, c->fd, true);
-	if (arg->nr_changes && !ret)
+	if (!arg->nr_changes)
+		return 0;
+	ret = fb_wait_check(c->q, c->fd, true);
+	if (!ret)
 		ret = fb_make_changes(c->q, c->fd, (struct kevent_change *)
 				      (uintptr_t)arg->changes, arg->nr_changes);
 	if (ret > 0)
