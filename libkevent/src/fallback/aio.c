@@ -242,16 +242,15 @@ static bool fb_server_closed(struct fb_server *c)
 static long fb_server_nap(struct fb_server *c, __u32 seen)
 {
 	struct __kernel_old_timespec nap;
-	struct fb_span span;
-	bool sleeps;
+	__s64 left;
 
 	fb_deadline_bring_forward(&c->until, (__u64)kevent_fb_serve_look);
-	sleeps = fb_deadline_span(&c->until, &span);
+	left = fb_deadline_left(&c->until);
 	fb_deadline_put_off(&c->until);
-	nap.tv_sec = (long)span.ts.tv_sec;
-	nap.tv_nsec = (long)span.ts.tv_nsec;
-	return sleeps ? fb_sys(SYS_futex, &c->q->serving.wakeups,
-			       FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, &nap, NULL, 0) : 0;
+	nap.tv_sec = (long)(left / FB_NSEC_PER_SEC);
+	nap.tv_nsec = (long)(left % FB_NSEC_PER_SEC);
+	return left ? fb_sys(SYS_futex, &c->q->serving.wakeups,
+			     FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, &nap, NULL, 0) : 0;
 }
 
 /* Until a wake-up after @seen, or the end of the time: 0 or -errno */
@@ -261,7 +260,7 @@ static int fb_server_sleep(struct fb_server *c, __u32 seen)
 
 	for (;;) {
 		ret = fb_server_nap(c, seen);
-		if (ret != -ETIMEDOUT || fb_deadline_over(&c->until))
+		if (ret != -ETIMEDOUT || !fb_deadline_left(&c->until))
 			return ret == -EINTR ? -EINTR : 0;
 		/* Nobody tells of a descriptor that is closed. */
 		if (fb_server_closed(c))
@@ -286,19 +285,12 @@ static int fb_server_loop(struct fb_server *c)
 			fb_server_run(c, a);
 			continue;
 		}
-		if (fb_deadline_over(&c->until))
+		if (!fb_deadline_left(&c->until))
 			return 0;
 		err = fb_server_sleep(c, seen);
 		if (err)
 			return err;
 	}
-}
-
-/* The latest call says for all how many may run. */
-static void fb_server_enter(struct fb_server *c, __u32 limit)
-{
-	FB_HOLD_QUEUE(c->q, c->fd);
-	c->q->serving.limit = limit;
 }
 
 /* A chain that the caller was woken for, or leaves, is for another thread. */
@@ -326,8 +318,11 @@ int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	if (ret)
 		return ret;
 	/* The time begins now. */
-	fb_deadline_over(&c.until);
-	fb_server_enter(&c, limit);
+	fb_deadline_left(&c.until);
+	/* The latest call says for all how many may run. */
+	fb_queue_lock(q, fd);
+	q->serving.limit = limit;
+	fb_queue_unlock(q);
 	ret = fb_server_loop(&c);
 	fb_server_leave(&c);
 	return c.ran ? c.ran : ret;

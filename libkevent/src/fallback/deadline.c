@@ -67,7 +67,7 @@ static __s64 fb_time_left(clockid_t clock, __s64 at)
 }
 
 /* A span begins when the call has found nothing. */
-static inline __s64 fb_deadline_left(struct fb_deadline *until)
+__s64 fb_deadline_left(struct fb_deadline *until)
 {
 	__s64 left, early;
 
@@ -80,23 +80,6 @@ static inline __s64 fb_deadline_left(struct fb_deadline *until)
 	left = fb_time_left(until->clock, until->at);
 	early = fb_time_left(fb_span_clock(until->clock), until->early);
 	return early < left ? early : left;
-}
-
-bool fb_deadline_span(struct fb_deadline *until, struct fb_span *span)
-{
-	__s64 left = fb_deadline_left(until);
-
-	if (!left)
-		return false;
-	span->endless = left == FB_TIME_MAX;
-	span->ts.tv_sec = left / FB_NSEC_PER_SEC;
-	span->ts.tv_nsec = left % FB_NSEC_PER_SEC;
-	return true;
-}
-
-bool fb_deadline_over(struct fb_deadline *until)
-{
-	return !fb_deadline_left(until);
 }
 
 void fb_deadline_bring_forward(struct fb_deadline *until, __u64 ns)
@@ -113,12 +96,11 @@ bool fb_deadline_put_off(struct fb_deadline *until)
 	return early;
 }
 
-int fb_span_ms(const struct fb_span *span)
+int fb_time_ms(__s64 left)
 {
-	__s64 ms = span->ts.tv_sec * 1000 +
-		   (span->ts.tv_nsec + 999999) / 1000000;
+	__s64 ms = left / 1000000 + !!(left % 1000000);
 
-	if (span->endless)
+	if (left == FB_TIME_MAX)
 		return -1;
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <time.h>
-#include <linux/time_types.h>
 #include <linux/types.h>
 
 #define FB_NSEC_PER_SEC	1000000000LL
@@ -27,16 +26,6 @@ struct fb_deadline {
 	bool		relative;
 };
 
-/**
- * struct fb_span - how long to sleep
- * @ts:		the time, in the kernel's layout
- * @endless:	without end
- */
-struct fb_span {
-	struct __kernel_timespec	ts;
-	bool				endless;
-};
-
 bool fb_clock_known(clockid_t clock);
 __s64 fb_clock_now(clockid_t clock);
 /* No overflow: what is too late is never. */
@@ -46,14 +35,13 @@ int fb_deadline_init(struct fb_deadline *until, clockid_t clock, bool absolute,
 		     const struct timespec *timeout);
 /* May somebody set its clock? Then the time that is left changes. */
 bool fb_deadline_steps(const struct fb_deadline *until);
-/* How long from now, if that is at all */
-bool fb_deadline_span(struct fb_deadline *until, struct fb_span *span);
-bool fb_deadline_over(struct fb_deadline *until);
+/* How long from now, in ns; %FB_TIME_MAX: without end */
+__s64 fb_deadline_left(struct fb_deadline *until);
 /* Not after @ns from now, unless that is 0, until it is put off */
 void fb_deadline_bring_forward(struct fb_deadline *until, __u64 ns);
 /* Was it brought forward? Not any more then. */
 bool fb_deadline_put_off(struct fb_deadline *until);
-/* In milliseconds for epoll_pwait(), not too short */
-int fb_span_ms(const struct fb_span *span);
+/* Such a time in milliseconds for epoll_pwait(), not too short */
+int fb_time_ms(__s64 left);
 
 #endif /* LIBKEVENT_FB_DEADLINE_H */

@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <time.h>
+#include <linux/time_types.h>
 
 #include "api/process.h"
 #include "count.h"
@@ -257,19 +258,20 @@ static bool fb_pwait2_said(long ret)
 }
 
 static int fb_epoll_wait(const struct fb_wait *c, struct epoll_event *events, int max,
-			 const struct fb_span *span)
+			 __s64 left)
 {
+	struct __kernel_timespec ts = { left / FB_NSEC_PER_SEC, left % FB_NSEC_PER_SEC };
+	bool endless = left == FB_TIME_MAX;
 	long ret = -ENOSYS;
 
-	if (!span->endless && !__atomic_load_n(&fb_no_pwait2, __ATOMIC_RELAXED))
-		ret = fb_sys(SYS_epoll_pwait2, c->fd, events, max, &span->ts,
-			     c->mask, (size_t)8);
+	if (!endless && !__atomic_load_n(&fb_no_pwait2, __ATOMIC_RELAXED))
+		ret = fb_sys(SYS_epoll_pwait2, c->fd, events, max, &ts, c->mask, (size_t)8);
 	if (fb_pwait2_said(ret))
 		return (int)ret;
-	if (!span->endless)
+	if (!endless)
 		__atomic_store_n(&fb_no_pwait2, true, __ATOMIC_RELAXED);
 	return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max,
-			   fb_span_ms(span), c->mask, (size_t)8);
+			   fb_time_ms(left), c->mask, (size_t)8);
 }
 
 /* Sleeping */
@@ -384,7 +386,7 @@ static void fb_wait_end_sleep(struct fb_wait *c, struct epoll_event *events, int
 }
 
 /* Sleep, unless something has happened since the call looked. Nothing was there then. */
-static enum fb_outcome fb_wait_sleep(struct fb_wait *c, const struct fb_span *span)
+static enum fb_outcome fb_wait_sleep(struct fb_wait *c, __s64 left)
 {
 	struct epoll_event events[FB_BATCH];
 	int max = fb_wait_max(c, true), nr;
@@ -392,7 +394,7 @@ static enum fb_outcome fb_wait_sleep(struct fb_wait *c, const struct fb_span *sp
 
 	if (!fb_wait_begin_sleep(c))
 		return FB_NOTHING;
-	nr = fb_epoll_wait(c, events, max, span);
+	nr = fb_epoll_wait(c, events, max, left);
 	fb_wait_end_sleep(c, events, nr);
 	outcome = fb_wait_had(c, nr, max);
 	/* The rest, if not all may have fitted */
@@ -448,7 +450,7 @@ static bool fb_wait_requested(struct fb_wait *c)
 /* A call that WAKE_ALL woke has checked the queue once more before it comes here. */
 static bool fb_wait_is_over(struct fb_wait *c)
 {
-	return fb_deadline_over(&c->until) ||
+	return !fb_deadline_left(&c->until) ||
 	       __atomic_load_n(&c->q->sleepers.ended, __ATOMIC_ACQUIRE);
 }
 
@@ -461,7 +463,7 @@ static enum fb_outcome fb_wait_loop(struct fb_wait *c)
 {
 	bool content, later = false, relist = true;
 	enum fb_outcome outcome;
-	struct fb_span span;
+	__s64 left;
 
 	for (;;) {
 		if (!c->buf && !later)
@@ -474,11 +476,11 @@ static enum fb_outcome fb_wait_loop(struct fb_wait *c)
 		if (outcome == FB_NOTHING)
 			outcome = fb_wait_poll(c);
 		if (!content && !later && (outcome == FB_NOTHING || c->again) &&
-		    fb_deadline_span(&c->until, &span)) {
+		    (left = fb_deadline_left(&c->until))) {
 			if (c->again)
 				fb_wait_hide(c);
 			else
-				outcome = fb_wait_sleep(c, &span);
+				outcome = fb_wait_sleep(c, left);
 		}
 		relist = later;
 		if (later && outcome <= FB_MORE)
