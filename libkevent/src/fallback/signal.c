@@ -12,32 +12,6 @@
 #include "signals.h"
 #include "sys.h"
 
-#define FB_MAX_KEPT	65536U
-
-/* A signal that is not yet delivered */
-struct fb_kept {
-	struct fb_list		link;
-	struct fb_siginfo	si;
-};
-
-/**
- * struct fb_signal - a watch of a signal
- * @w:		the watch
- * @listener:	under the lock of the hub, as @kept, @spare and @nr
- * @kept:	signals, the oldest first; of a standard signal one
- * @spare:	memory for that one
- * @nr:		how many
- * @marked:	a mark, which has the number alone
- */
-struct fb_signal {
-	struct fb_watch		w;
-	struct fb_listener	listener;
-	struct fb_list		kept;
-	struct fb_kept		spare;
-	__u32			nr;
-	bool			marked;
-};
-
 #define to_signal(watch)	fb_container(watch, struct fb_signal, w)
 
 static __u32 fb_signal_nr(const struct fb_watch *w)
@@ -62,29 +36,11 @@ static void fb_signal_drop_oldest(struct fb_signal *s)
 		free(kept);
 }
 
-/* Standard signals merge, and so do others when there is no memory. */
-static void fb_signal_arrived(struct fb_listener *l, const struct fb_siginfo *si)
-{
-	struct fb_signal *s = fb_container(l, struct fb_signal, listener);
-	struct fb_kept *kept = NULL;
-
-	l->queue->signals |= 1ULL << (si->signal - 1);
-	if (si->signal >= FB_SIGRTMIN && s->nr < FB_MAX_KEPT)
-		kept = malloc(sizeof(*kept));
-	if (!kept && s->nr)
-		return;
-	if (!kept)
-		kept = &s->spare;
-	kept->si = *si;
-	fb_list_add_tail(&kept->link, &s->kept);
-	s->nr++;
-}
-
 static __u32 fb_signal_count(struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
 
-	FB_HOLD_HUB(s->listener.queue->hub);
+	FB_HOLD_HUB(s->q->hub);
 	return s->nr + s->marked;
 }
 
@@ -109,22 +65,6 @@ static void fb_signals_read(struct fb_queue *q, __u32 token)
 		if (w && fb_signal_count(w))
 			fb_report(q, w, KEVENT_SIGNAL_DELIVERY);
 	}
-}
-
-/* Take the signal from now on. */
-static int fb_signal_listen(struct fb_queue *q, struct fb_watch *w)
-{
-	FB_HOLD_HUB(q->hub);
-	return fb_hub_listen(q->hub, &to_signal(w)->listener, fb_signal_nr(w),
-			     w->req_flags & (KEVENT_REQ_ONESHOT |
-					     KEVENT_REQ_DISPATCH));
-}
-
-/* It has its normal effect again. */
-static void fb_signal_ignore(struct fb_queue *q, struct fb_watch *w)
-{
-	FB_HOLD_HUB(q->hub);
-	fb_hub_ignore(q->hub, &to_signal(w)->listener, fb_signal_nr(w));
 }
 
 /* Requests */
@@ -156,10 +96,9 @@ static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,
 	if (err)
 		return err;
 	fb_list_init(&s->kept);
-	fb_list_init(&s->listener.link);
-	s->listener.queue = q;
-	s->listener.arrived = fb_signal_arrived;
-	return w->state & FB_DISARMED ? 0 : fb_signal_listen(q, w);
+	fb_list_init(&s->link);
+	s->q = q;
+	return w->state & FB_DISARMED ? 0 : fb_hub_listen(s);
 }
 
 /* Signals that have come so far are dropped with the watch. */
@@ -167,10 +106,10 @@ static void fb_signal_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
 
-	if (!s->listener.queue)
+	if (!s->q)
 		return;
 	fb_signals_read(q, 0);
-	fb_signal_ignore(q, w);
+	fb_hub_ignore(s);
 	while (s->nr)
 		fb_signal_drop_oldest(s);
 }
@@ -182,8 +121,8 @@ static int fb_signal_modify(struct fb_queue *q, struct fb_watch *w,
 {
 	fb_signals_read(q, 0);
 	if (!(w->state & FB_DISARMED))
-		return fb_signal_listen(q, w);
-	fb_signal_ignore(q, w);
+		return fb_hub_listen(to_signal(w));
+	fb_hub_ignore(to_signal(w));
 	return 0;
 }
 

@@ -26,6 +26,7 @@
 #include "sys.h"
 
 #define FB_CAUGHT_MAX	65536U	/* real-time signals that no call has collected */
+#define FB_MAX_KEPT	65536U	/* of a watch */
 #define FB_PATIENCE	10000U	/* turns given to handlers that are under way */
 
 /**
@@ -63,7 +64,7 @@ enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
  * @slots:	of each signal one, for standard signals, and where @ring has no room
  * @head:	atomic: position of the oldest in @ring, @tail after the newest
  * @old:	what the program had before the handler
- * @listeners:	by signal
+ * @listeners:	watches that are armed, by signal
  * @returned:	signals to be sent again, the oldest first
  * @others:	a queue other than the one that collects has something new
  * @queues:	how many have the bell
@@ -471,24 +472,22 @@ static void fb_set_bit(__u64 *mask, __u64 bit, bool on)
 }
 
 /*
- * Have the handler take the signal for the listeners as they are, or, but for one, as
- * they will be. A signal that is wanted before and after is wanted in between.
+ * Have the handler take the signal for the listeners as they are, or, but for one, as they
+ * will be: that one @forever, or @once. A signal that is wanted before and after is wanted in
+ * between.
  */
 static bool fb_hub_notify_handler(struct fb_hub *hub, __u32 signal,
-				  const struct fb_listener *but,
-				  const struct fb_listener *will_be)
+				  const struct fb_signal *but, bool forever, bool once)
 {
 	struct fb_list *list = &hub->listeners[signal - 1], *at;
-	bool forever = will_be && will_be->listens && !will_be->once;
-	bool once = will_be && will_be->listens && will_be->once;
-	const struct fb_listener *l;
+	const struct fb_signal *s;
 
 	for (at = list->next; at != list; at = at->next) {
-		l = fb_container(at, struct fb_listener, link);
-		if (l == but)
+		s = fb_container(at, struct fb_signal, link);
+		if (s == but)
 			continue;
-		forever |= l->listens && !l->once;
-		once |= l->listens && l->once;
+		forever |= s->listens && !s->once;
+		once |= s->listens && s->once;
 	}
 	if (once)
 		fb_set_bit(&hub->once, fb_bit(signal), true);
@@ -504,7 +503,7 @@ static int fb_hub_update(struct fb_hub *hub, __u32 signal)
 	__u64 bit = fb_bit(signal);
 	int err;
 
-	if (fb_hub_notify_handler(hub, signal, NULL, NULL)) {
+	if (fb_hub_notify_handler(hub, signal, NULL, false, false)) {
 		err = fb_hub_catch(hub, signal);
 		return err ? err : fb_hub_set_mask(hub, hub->mask | bit);
 	}
@@ -517,39 +516,43 @@ static int fb_hub_update(struct fb_hub *hub, __u32 signal)
  * the handlers under way have ended, no handler takes more of them. For handlers that have not
  * ended, see fb_hub_give_back().
  */
-static void fb_hub_settle(struct fb_hub *hub, __u32 signal,
-			  const struct fb_listener *l,
-			  const struct fb_listener *will_be)
+static void fb_hub_settle(struct fb_hub *hub, const struct fb_signal *s, bool forever, bool once)
 {
-	fb_hub_notify_handler(hub, signal, l, will_be);
-	fb_hub_await(hub, signal);
+	__u32 signal = (__u32)s->w.key;
+
+	if (s->listens) {
+		fb_hub_notify_handler(hub, signal, s, forever, once);
+		fb_hub_await(hub, signal);
+	}
 	fb_hub_collect(hub, NULL);
 }
 
-int fb_hub_listen(struct fb_hub *hub, struct fb_listener *l, __u32 signal,
-		  bool once)
+int fb_hub_listen(struct fb_signal *s)
 {
-	struct fb_listener will_be = { .listens = true, .once = once };
+	bool once = s->w.req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
+	__u32 signal = (__u32)s->w.key;
+	struct fb_hub *hub = s->q->hub;
 
-	if (fb_list_empty(&l->link))
-		fb_list_add_tail(&l->link, &hub->listeners[signal - 1]);
-	if (l->listens)
-		fb_hub_settle(hub, signal, l, &will_be);
-	else
-		fb_hub_collect(hub, NULL);
-	l->listens = true;
-	l->once = once;
+	FB_HOLD_HUB(hub);
+	if (fb_list_empty(&s->link))
+		fb_list_add_tail(&s->link, &hub->listeners[signal - 1]);
+	fb_hub_settle(hub, s, !once, once);
+	s->listens = true;
+	s->once = once;
 	return fb_hub_update(hub, signal);
 }
 
-void fb_hub_ignore(struct fb_hub *hub, struct fb_listener *l, __u32 signal)
+void fb_hub_ignore(struct fb_signal *s)
 {
-	if (l->listens)
-		fb_hub_settle(hub, signal, l, NULL);
-	fb_list_del(&l->link);
-	fb_list_init(&l->link);
-	l->listens = false;
-	fb_hub_update(hub, signal);
+	struct fb_hub *hub = s->q->hub;
+
+	FB_HOLD_HUB(hub);
+	if (s->listens)
+		fb_hub_settle(hub, s, false, false);
+	fb_list_del(&s->link);
+	fb_list_init(&s->link);
+	s->listens = false;
+	fb_hub_update(hub, (__u32)s->w.key);
 }
 
 /* Handing out */
@@ -607,22 +610,39 @@ static void fb_hub_give_back(struct fb_hub *hub, const struct fb_siginfo *si)
 	fb_hub_send_returned(hub, false);
 }
 
+/* Standard signals merge, and so do others when there is no memory. */
+static void fb_hub_keep(struct fb_signal *s, const struct fb_siginfo *si)
+{
+	struct fb_kept *kept = NULL;
+
+	s->q->signals |= fb_bit(si->signal);
+	if (si->signal >= FB_SIGRTMIN && s->nr < FB_MAX_KEPT)
+		kept = malloc(sizeof(*kept));
+	if (!kept && s->nr)
+		return;
+	if (!kept)
+		kept = &s->spare;
+	kept->si = *si;
+	fb_list_add_tail(&kept->link, &s->kept);
+	s->nr++;
+}
+
 static void fb_hub_hand_out(struct fb_hub *hub, const struct fb_queue *q,
 			    const struct fb_siginfo *si)
 {
 	struct fb_list *list = &hub->listeners[si->signal - 1], *at;
 	bool wanted = false, spent = false;
-	struct fb_listener *l;
+	struct fb_signal *s;
 
 	for (at = list->next; at != list; at = at->next) {
-		l = fb_container(at, struct fb_listener, link);
-		if (!l->listens)
+		s = fb_container(at, struct fb_signal, link);
+		if (!s->listens)
 			continue;
 		wanted = true;
-		l->listens = !l->once;
-		spent |= l->once;
-		hub->others |= l->queue != q;
-		l->arrived(l, si);
+		s->listens = !s->once;
+		spent |= s->once;
+		hub->others |= s->q != q;
+		fb_hub_keep(s, si);
 	}
 	if (spent)
 		fb_hub_update(hub, si->signal);

@@ -13,20 +13,34 @@
 #define FB_NR_SIGNALS	64U
 #define FB_SIGRTMIN	32U
 
+/* A signal that is not yet delivered */
+struct fb_kept {
+	struct fb_list		link;
+	struct fb_siginfo	si;
+};
+
 /**
- * struct fb_listener - who wants a signal; under the lock of the hub
+ * struct fb_signal - a watch of a signal; what follows @marked is under the lock of the hub
+ * @w:		the watch
+ * @q:		its queue
+ * @marked:	a mark, which has the number alone
  * @link:	on a list of the hub
- * @queue:	of the listener
- * @arrived:	a signal has come that it wants
- * @listens:	it wants the next one
+ * @listens:	it wants the next signal
  * @once:	but none after that
+ * @kept:	signals that have come, the oldest first; of a standard signal one
+ * @spare:	memory for that one
+ * @nr:		how many
  */
-struct fb_listener {
-	struct fb_list	link;
-	struct fb_queue	*queue;
-	void (*arrived)(struct fb_listener *l, const struct fb_siginfo *si);
-	bool		listens;
-	bool		once;
+struct fb_signal {
+	struct fb_watch		w;
+	struct fb_queue		*q;
+	bool			marked;
+	struct fb_list		link;
+	bool			listens;
+	bool			once;
+	struct fb_list		kept;
+	struct fb_kept		spare;
+	__u32			nr;
 };
 
 struct fb_hub;
@@ -40,14 +54,15 @@ int fb_hub_register(struct fb_queue *q);
 void fb_hub_quit(struct fb_queue *q);
 void fb_hub_leave_parent(struct fb_queue *q);
 
-/* The lock is held from here on. */
-
-/* Hand out what has come; @q need not be notified. */
+/*
+ * Take the signal, from the next one on, until ONESHOT or DISPATCH ends that: 0 or -errno.
+ * Earlier signals are handed out before.
+ */
+int fb_hub_listen(struct fb_signal *s);
+/* It has its normal effect again. */
+void fb_hub_ignore(struct fb_signal *s);
+/* Hand out what has come; @q need not be notified. The lock is held. */
 void fb_hub_collect(struct fb_hub *hub, struct fb_queue *q);
-/* From the next signal on: 0 or -errno. Earlier signals are handed out before. */
-int fb_hub_listen(struct fb_hub *hub, struct fb_listener *l, __u32 signal,
-		  bool once);
-void fb_hub_ignore(struct fb_hub *hub, struct fb_listener *l, __u32 signal);
 
 #pragma GCC visibility pop
 
