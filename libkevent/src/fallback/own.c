@@ -20,43 +20,20 @@
 #include "queue.h"
 #include "sys.h"
 
-#define FB_CHUNK	1024U
-#define FB_CHUNKS	1024U
+struct fb_number *fb_numbers[FB_NUMBERS / FB_CHUNK];
 
-/**
- * struct fb_place - a number and who keeps it: each number of a queue that is not -1 has
- *	one, and each that was marked
- * @queue:	whose it is; NULL: the hub's
- * @at:		where it is kept; NULL: nobody does
- * @kind:	a word in the name of such files
- * @marks:	open files by that number that were marked
- */
-struct fb_place {
-	const struct fb_queue	*queue;
-	int			*at;
-	const char		*kind;
-	__u32			marks;
-};
-
-/* By number. All of it is under kevent_process_lock(); a chunk, once there, stays. */
-static struct fb_place *fb_places[FB_CHUNKS];
-
-static struct fb_place *fb_place_of(int fd, bool make)
+struct fb_number *fb_number_make(int fd)
 {
-	unsigned int nr = (unsigned int)fd / FB_CHUNK;
+	unsigned int chunk = (unsigned int)fd / FB_CHUNK;
 
-	if (fd < 0 || nr >= FB_CHUNKS)
-		return NULL;
-	if (!fb_places[nr] && make)
-		fb_places[nr] = calloc(FB_CHUNK, sizeof(*fb_places[nr]));
-	return fb_places[nr] ? &fb_places[nr][(unsigned int)fd % FB_CHUNK] :
-			       NULL;
+	if ((unsigned int)fd < FB_NUMBERS && !fb_numbers[chunk])
+		__atomic_store_n(&fb_numbers[chunk], calloc(FB_CHUNK, sizeof(struct fb_number)),
+				 __ATOMIC_RELEASE);
+	return fb_number(fd);
 }
 
-void fb_own_lost(int fd)
+void fb_own_lost(struct fb_number *place)
 {
-	struct fb_place *place = fb_place_of(fd, false);
-
 	if (!place || !place->at)
 		return;
 	__atomic_store_n(place->at, -1, __ATOMIC_RELAXED);
@@ -66,11 +43,11 @@ void fb_own_lost(int fd)
 static bool fb_own_keep(const struct fb_queue *q, int *at, int fd,
 			const char *kind)
 {
-	struct fb_place *place;
+	struct fb_number *place;
 
 	FB_HOLD(kevent_process_lock());
-	fb_own_lost(fd);
-	place = fb_place_of(fd, true);
+	place = fb_number_make(fd);
+	fb_own_lost(place);
 	if (!place)
 		return false;
 	place->queue = q;
@@ -90,19 +67,19 @@ int fb_own(const struct fb_queue *q, int *at, long fd, const char *kind)
 	if (fb_own_keep(q, at, (int)fd, kind))
 		return 0;
 	fb_sys(SYS_close, fd);
-	return fd < (long)(FB_CHUNK * FB_CHUNKS) ? -ENOMEM : -EMFILE;
+	return fd < (long)FB_NUMBERS ? -ENOMEM : -EMFILE;
 }
 
 /* The number is nobody's before it may be somebody else's. */
 int fb_disown(int *at)
 {
-	struct fb_place *place;
+	struct fb_number *place;
 	int fd;
 
 	FB_HOLD(kevent_process_lock());
 	fd = *at;
 	__atomic_store_n(at, -1, __ATOMIC_RELAXED);
-	place = fb_place_of(fd, false);
+	place = fb_number(fd);
 	if (place)
 		place->at = NULL;
 	return fd;
@@ -151,7 +128,7 @@ void fb_own_check(int *at, int epoll)
 		FB_HOLD(kevent_process_lock());
 		fd = *at;
 		if (fd >= 0)
-			kind = fb_place_of(fd, false)->kind;
+			kind = fb_number(fd)->kind;
 	}
 	if (fd >= 0 && !fb_is_own(fd, kind, epoll))
 		fb_disown(at);
@@ -160,17 +137,17 @@ void fb_own_check(int *at, int epoll)
 /* The next number of the queue from @fd on, or -1. It is nobody's any more. */
 static int fb_own_take(const struct fb_queue *q, int fd, const char **kind)
 {
-	struct fb_place *place = NULL;
+	struct fb_number *place = NULL;
 
 	FB_HOLD(kevent_process_lock());
-	for (; fd < (int)(FB_CHUNK * FB_CHUNKS); fd++) {
-		place = fb_place_of(fd, false);
+	for (; fd < (int)FB_NUMBERS; fd++) {
+		place = fb_number(fd);
 		if (!place)
 			fd |= (int)FB_CHUNK - 1;
 		else if (place->at && place->queue == q)
 			break;
 	}
-	if (fd >= (int)(FB_CHUNK * FB_CHUNKS))
+	if (fd >= (int)FB_NUMBERS)
 		return -1;
 	place->at = NULL;
 	*kind = place->kind;
@@ -200,11 +177,11 @@ void fb_own_let_go(const struct fb_queue *q, int epoll)
 
 __u32 fb_opened(int fd)
 {
-	struct fb_place *place;
+	struct fb_number *place;
 	int marked;
 
 	FB_HOLD(kevent_process_lock());
-	place = fb_place_of(fd, true);
+	place = fb_number_make(fd);
 	marked = place ? fb_call(fcntl(fd, F_GETSIG)) : -1;
 	if (!marked) {
 		marked = !fb_call(fcntl(fd, F_SETSIG, FB_MARK_SIGNAL));
@@ -219,5 +196,5 @@ bool fb_opened_is(int fd, __u32 nr)
 		return true;
 	FB_HOLD(kevent_process_lock());
 	return fb_call(fcntl(fd, F_GETSIG)) > 0 &&
-	       fb_place_of(fd, false)->marks + 1 == nr;
+	       fb_number(fd)->marks + 1 == nr;
 }

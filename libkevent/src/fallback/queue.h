@@ -283,8 +283,43 @@ void fb_queue_teardown(struct fb_queue *q);
 /* The same in a child of the process that made it */
 void fb_queue_let_go(struct fb_queue *q);
 
+/**
+ * struct fb_number - what is known of the number of a descriptor
+ * @named:	the queue that it means, or did. Read without the lock
+ * @queue:	of a number that the library keeps: whose it is; NULL: the hub's
+ * @at:		where it is kept; NULL: nobody does
+ * @kind:	a word in the name of such files
+ * @marks:	open files by that number that were marked
+ */
+struct fb_number {
+	struct fb_queue		*named;
+	const struct fb_queue	*queue;
+	int			*at;
+	const char		*kind;
+	__u32			marks;
+};
+
+#define FB_CHUNK	1024U
+#define FB_NUMBERS	(1024 * FB_CHUNK)
+
+/* own.c: they change under kevent_process_lock(). A chunk, once there, stays. */
+extern struct fb_number *fb_numbers[];
+/* NULL: too large, or without memory */
+struct fb_number *fb_number_make(int fd);
+
+/* NULL: there is none */
+static inline struct fb_number *fb_number(int fd)
+{
+	struct fb_number *chunk = NULL;
+
+	if ((unsigned int)fd < FB_NUMBERS)
+		chunk = __atomic_load_n(&fb_numbers[(unsigned int)fd / FB_CHUNK],
+					__ATOMIC_ACQUIRE);
+	return chunk ? &chunk[(unsigned int)fd % FB_CHUNK] : NULL;
+}
+
 /*
- * own.c: descriptors that a queue keeps. A number is -1 before it is opened and after it
+ * Descriptors that a queue keeps. A number is -1 before it is opened and after it
  * was closed. fb_own() takes what a system call has returned, for a queue, or for the hub if
  * @q is NULL; @kind is a word in the name of the file. Returns 0 or -errno.
  */
@@ -299,8 +334,8 @@ int fb_disown(int *at);
 void fb_own_check(int *at, int epoll);
 /* In a child: close all that a queue of the parent has, unless they are other files. */
 void fb_own_let_go(const struct fb_queue *q, int epoll);
-/* The program has it now. The lock of the process is held. */
-void fb_own_lost(int fd);
+/* Another file has the number now. The lock of the process is held. */
+void fb_own_lost(struct fb_number *n);
 
 /*
  * The open file that a number means, among those that it has meant; 0: that cannot be told.

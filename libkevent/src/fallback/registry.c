@@ -23,13 +23,6 @@
 #include "ops.h"
 #include "sys.h"
 
-#define FB_CHUNK	1024U
-#define FB_CHUNKS	1024U
-
-typedef struct fb_queue *fb_entry;
-
-/* A chunk, once there, stays. Entries change under kevent_process_lock(). */
-static fb_entry *fb_table[FB_CHUNKS];
 /* All queues ever made: the most there were at a time. Under the lock. */
 static struct fb_queue *fb_queues;
 /* Where to look next for a number that was closed. Under the lock. */
@@ -40,21 +33,6 @@ static int fb_suspect;
  * the table is held to leave FREE and LIVE.
  */
 enum { FB_FREE, FB_LIVE, FB_DYING, FB_DEAD, FB_USER };
-
-static inline fb_entry *fb_table_entry(int fd, bool make)
-{
-	unsigned int nr = (unsigned int)fd / FB_CHUNK;
-	fb_entry *chunk;
-
-	if (fd < 0 || nr >= FB_CHUNKS)
-		return NULL;
-	chunk = __atomic_load_n(&fb_table[nr], __ATOMIC_ACQUIRE);
-	if (!chunk && make) {
-		chunk = calloc(FB_CHUNK, sizeof(*chunk));
-		__atomic_store_n(&fb_table[nr], chunk, __ATOMIC_RELEASE);
-	}
-	return chunk ? &chunk[(unsigned int)fd % FB_CHUNK] : NULL;
-}
 
 /* Users come and go meanwhile. */
 static void fb_set_state(struct fb_queue *q, __u32 state)
@@ -96,17 +74,17 @@ void fb_put(struct fb_queue *q)
 
 static inline struct fb_queue *fb_get_named(int fd)
 {
-	fb_entry *entry = fb_table_entry(fd, false);
+	struct fb_number *n = fb_number(fd);
 	struct fb_queue *q;
 
-	if (!entry)
+	if (!n)
 		return NULL;
 	for (;;) {
-		q = __atomic_load_n(entry, __ATOMIC_SEQ_CST);
+		q = __atomic_load_n(&n->named, __ATOMIC_SEQ_CST);
 		if (!q)
 			return NULL;
 		fb_count_add(&q->users, FB_USER);
-		if (__atomic_load_n(entry, __ATOMIC_SEQ_CST) == q)
+		if (__atomic_load_n(&n->named, __ATOMIC_SEQ_CST) == q)
 			return q;
 		fb_put(q);
 	}
@@ -116,11 +94,11 @@ static inline struct fb_queue *fb_get_named(int fd)
  * Take a name from a queue; the lock is held. Returns the queue, referenced, if that
  * was its last one: fb_end() it without the lock.
  */
-static struct fb_queue *fb_clear(fb_entry *entry)
+static struct fb_queue *fb_clear(struct fb_number *n)
 {
-	struct fb_queue *q = *entry;
+	struct fb_queue *q = n->named;
 
-	__atomic_store_n(entry, NULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&n->named, NULL, __ATOMIC_SEQ_CST);
 	if (--q->names)
 		return NULL;
 	fb_count_add(&q->users, FB_USER);
@@ -153,41 +131,41 @@ static void fb_end(struct fb_queue *q)
 void fb_forget(int fd, struct fb_queue *q)
 {
 	struct fb_queue *last = NULL;
-	fb_entry *entry;
+	struct fb_number *n;
 
 	{
 		FB_HOLD(kevent_process_lock());
-		entry = fb_table_entry(fd, false);
-		if (entry && *entry == q)
-			last = fb_clear(entry);
+		n = fb_number(fd);
+		if (n && n->named == q)
+			last = fb_clear(n);
 	}
 	fb_end(last);
 }
 
 /* The number is new, so what had it before is closed. The lock is held; as fb_clear() */
-static struct fb_queue *fb_vacate(int fd, fb_entry *entry)
+static struct fb_queue *fb_vacate(struct fb_number *n)
 {
-	fb_own_lost(fd);
-	return entry && *entry ? fb_clear(entry) : NULL;
+	fb_own_lost(n);
+	return n && n->named ? fb_clear(n) : NULL;
 }
 
 int fb_publish(int fd, struct fb_queue *q)
 {
 	struct fb_queue *last = NULL;
-	fb_entry *entry;
+	struct fb_number *n;
 
 	pthread_mutex_lock(kevent_process_lock());
-	entry = fb_table_entry(fd, true);
+	n = fb_number_make(fd);
 	/* Another thread may have found the queue by this number. */
-	if (entry && *entry != q) {
-		last = fb_vacate(fd, entry);
+	if (n && n->named != q) {
+		last = fb_vacate(n);
 		q->names++;
-		__atomic_store_n(entry, q, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&n->named, q, __ATOMIC_SEQ_CST);
 	}
 	pthread_mutex_unlock(kevent_process_lock());
 	fb_end(last);
-	if (!entry)
-		return fd < (int)(FB_CHUNK * FB_CHUNKS) ? -ENOMEM : -EMFILE;
+	if (!n)
+		return fd < (int)FB_NUMBERS ? -ENOMEM : -EMFILE;
 	__atomic_or_fetch(&kevent_ways, KEVENT_WAY_FALLBACK, __ATOMIC_ACQ_REL);
 	return 0;
 }
@@ -199,7 +177,7 @@ void kevent_fb_lost(int fd)
 	if (!kevent_fb_on())
 		return;
 	pthread_mutex_lock(kevent_process_lock());
-	last = fb_vacate(fd, fb_table_entry(fd, false));
+	last = fb_vacate(fb_number(fd));
 	pthread_mutex_unlock(kevent_process_lock());
 	fb_end(last);
 }
@@ -238,13 +216,13 @@ static struct fb_queue *fb_queue_new(void)
 /* The next number from @fd on that means a queue, or -1 */
 static int fb_next_name(int fd)
 {
-	fb_entry *entry;
+	struct fb_number *n;
 
-	while (fd < (int)(FB_CHUNK * FB_CHUNKS)) {
-		entry = fb_table_entry(fd, false);
-		if (entry && __atomic_load_n(entry, __ATOMIC_RELAXED))
+	while (fd < (int)FB_NUMBERS) {
+		n = fb_number(fd);
+		if (n && __atomic_load_n(&n->named, __ATOMIC_RELAXED))
 			return fd;
-		fd += entry ? 1 : (int)FB_CHUNK - fd % (int)FB_CHUNK;
+		fd += n ? 1 : (int)FB_CHUNK - fd % (int)FB_CHUNK;
 	}
 	return -1;
 }
