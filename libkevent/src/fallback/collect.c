@@ -47,17 +47,6 @@ static void fb_collect_other(struct fb_queue *q, __u64 token)
 }
 
 /*
- * Epoll has an event for no watch. ADD, which stores nothing, has a watch at hand: that
- * must not go, as it may when the queue gets a new instance.
- */
-static void fb_collect_stray(struct fb_queue *q, __u64 token,
-			     const struct fb_dest *d)
-{
-	if (d->slots)
-		fb_stray(q, token);
-}
-
-/*
  * Epoll says of the watches of unread entries that they are ready, too, and begins with the
  * same level watches each time. All come equally often if that one is the first which
  * follows the watch of the newest entry.
@@ -105,12 +94,16 @@ void fb_collected(struct fb_queue *q, struct epoll_event *events, int nr,
 			continue;
 		}
 		w = fb_by_token(&q->index, events[i].data.u64);
-		if (!w)
-			fb_collect_stray(q, events[i].data.u64, d);
-		else if (fb_ops_of(w)->file)
+		/*
+		 * ADD, which stores nothing, has a watch at hand: that must not go, as it may
+		 * when the queue gets a new instance.
+		 */
+		if (w && fb_ops_of(w)->file)
 			fb_take(q, w, events[i].events, d, call);
-		else
+		else if (w)
 			fb_ops_of(w)->found(q, w);
+		else if (d->slots)
+			fb_stray(q, events[i].data.u64);
 	}
 	if (second)
 		fb_collect_second(q, d, call);

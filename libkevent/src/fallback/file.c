@@ -436,6 +436,7 @@ static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 }
 
 #define FB_FILE_OPS(_name)				\
+const struct fb_ops fb_##_name##_ops = {		\
 	.size		= sizeof(struct fb_file),	\
 	.file		= true,				\
 	.fd		= true,				\
@@ -449,16 +450,9 @@ static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 	.mark		= fb_file_mark,			\
 	.repoll		= fb_file_repoll,		\
 	.use_edge	= fb_file_use_edge,		\
-	.register_one	= fb_file_register_one
+	.register_one	= fb_file_register_one,	\
+}
 
-const struct fb_ops fb_socket_ops = {
-	FB_FILE_OPS(socket),
-};
-
-const struct fb_ops fb_pipe_ops = {
-	FB_FILE_OPS(pipe),
-};
-
-const struct fb_ops fb_poll_ops = {
-	FB_FILE_OPS(poll),
-};
+FB_FILE_OPS(socket);
+FB_FILE_OPS(pipe);
+FB_FILE_OPS(poll);

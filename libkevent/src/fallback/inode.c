@@ -374,13 +374,8 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 
 static void fb_inode_detach(struct fb_queue *q, struct fb_watch *w)
 {
-	struct fb_inode *inode = to_inode(w);
-	int wd = inode->wd;
-
-	if (wd < 0)
-		return;
-	fb_inode_unlink(q, inode);
-	fb_inode_drop(q, wd);
+	if (to_inode(w)->wd >= 0)
+		fb_inode_break(q, to_inode(w));
 }
 
 /* Nothing, if the watch is broken. */

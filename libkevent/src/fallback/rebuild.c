@@ -38,19 +38,6 @@ static int fb_rebuild_rest(struct fb_queue *q)
 	return err;
 }
 
-/*
- * Sleeping calls are in the old instance, and a write reaches both instances. A write wakes only
- * one call of the old one. So the kick is level there: a call that has it wakes the next one, and
- * leaves.
- */
-static void fb_rebuild_wake(struct fb_queue *q)
-{
-	q->kick.pending = false;
-	q->kick.counted = false;
-	fb_kick_all(q);
-	fb_kick(q);
-}
-
 static void fb_rebuild_in_place(struct fb_queue *q, int old)
 {
 	int flags = fb_call(fcntl(old, F_GETFD));
@@ -63,9 +50,17 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 	/* The program may have closed it, and have another file there. */
 	if (fb_queue_check(q, old))
 		return;
+	/*
+	 * Sleeping calls are in the old instance, and a write reaches both instances. A write
+	 * wakes only one call of the old one. So the kick is level there: a call that has it
+	 * wakes the next one, and leaves.
+	 */
 	fb_epoll_ctl(old, EPOLL_CTL_MOD, q->own[FB_OWN_KICK], EPOLLIN, FB_OWN_KICK);
 	fb_sys(SYS_dup3, q->fd, old, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
-	fb_rebuild_wake(q);
+	q->kick.pending = false;
+	q->kick.counted = false;
+	fb_kick_all(q);
+	fb_kick(q);
 }
 
 /* Is it one that epoll repeats, and not of a watch that just went? */

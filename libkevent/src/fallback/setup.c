@@ -46,16 +46,6 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 	return err;
 }
 
-/* The program may have closed what is not its own, and have other files there. */
-static void fb_queue_check_own(struct fb_queue *q)
-{
-	int epoll = fb_queue_check(q, q->fd) ? -1 : q->fd;
-	__u32 i;
-
-	for (i = 0; i < FB_NR_OWN; i++)
-		fb_own_check(&q->own[i], epoll);
-}
-
 /*
  * Nobody else uses the queue. The number of its epoll may be that of another file by
  * now, maybe of an epoll of the program, so nothing is taken from there: epoll forgets
@@ -64,9 +54,13 @@ static void fb_queue_check_own(struct fb_queue *q)
 void fb_queue_teardown(struct fb_queue *q)
 {
 	__u32 i;
+	int epoll;
 
 	fb_queue_lock(q, -1);
-	fb_queue_check_own(q);
+	/* The program may have closed what is not its own, and have other files there. */
+	epoll = fb_queue_check(q, q->fd) ? -1 : q->fd;
+	for (i = 0; i < FB_NR_OWN; i++)
+		fb_own_check(&q->own[i], epoll);
 	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
 	/* The thread that waits for futex words goes on until it is stopped. */
 	fb_kill_all(q);

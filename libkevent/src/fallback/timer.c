@@ -331,18 +331,10 @@ static void fb_timer_set(const struct fb_queue *q, struct fb_timer *t, struct fb
 	fb_timer_start(q, t);
 }
 
-static void fb_timer_listen(struct fb_queue *q, struct fb_timer *t)
+static int fb_timer_modify(struct fb_queue *q, struct fb_watch *w,
+			   const struct ukevent *uk, const struct fb_watch *old)
 {
-	fb_list_del(&t->on_set);
-	fb_list_init(&t->on_set);
-	if (t->w.event & KEVENT_TIMER_CANCEL_ON_SET &&
-	    !(t->w.state & FB_DISARMED))
-		fb_list_add_tail(&t->on_set, &q->timers.on_set);
-}
-
-static int fb_timer_arm(struct fb_queue *q, struct fb_timer *t,
-			const struct ukevent *uk)
-{
+	struct fb_timer *t = to_timer(w);
 	enum fb_clock_nr nr = fb_timer_clock(uk->event);
 	struct fb_clock *clock = &q->timers.clocks[nr];
 	int err = fb_clock_open(q, nr);
@@ -354,11 +346,14 @@ static int fb_timer_arm(struct fb_queue *q, struct fb_timer *t,
 	/* A step that came before is none of this timer's. */
 	fb_clock_poll(q, clock);
 	fb_timer_stop(t);
-	fb_dequeue(q, &t->w);
-	t->w.ready = 0;
-	t->w.state &= ~FB_BROKEN;
+	fb_dequeue(q, w);
+	w->ready = 0;
+	w->state &= ~FB_BROKEN;
 	fb_timer_set(q, t, clock, uk);
-	fb_timer_listen(q, t);
+	fb_list_del(&t->on_set);
+	fb_list_init(&t->on_set);
+	if (w->event & KEVENT_TIMER_CANCEL_ON_SET && !(w->state & FB_DISARMED))
+		fb_list_add_tail(&t->on_set, &q->timers.on_set);
 	return 0;
 }
 
@@ -366,7 +361,7 @@ static int fb_timer_attach(struct fb_queue *q, struct fb_watch *w,
 			   const struct ukevent *uk)
 {
 	fb_list_init(&to_timer(w)->on_set);
-	return fb_timer_arm(q, to_timer(w), uk);
+	return fb_timer_modify(q, w, uk, NULL);
 }
 
 static void fb_timer_detach(struct fb_queue *q, struct fb_watch *w)
@@ -375,12 +370,6 @@ static void fb_timer_detach(struct fb_queue *q, struct fb_watch *w)
 
 	fb_timer_stop(t);
 	fb_list_del(&t->on_set);
-}
-
-static int fb_timer_modify(struct fb_queue *q, struct fb_watch *w,
-			   const struct ukevent *uk, const struct fb_watch *old)
-{
-	return fb_timer_arm(q, to_timer(w), uk);
 }
 
 /* Count the intervals that have ended since the timer expired. */
