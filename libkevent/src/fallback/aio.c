@@ -293,14 +293,6 @@ static int fb_server_loop(struct fb_server *c)
 	}
 }
 
-/* A chain that the caller was woken for, or leaves, is for another thread. */
-static void fb_server_leave(struct fb_server *c)
-{
-	FB_HOLD_QUEUE(c->q, -1);
-	fb_server_asleep(c, false);
-	fb_serve_next(&c->q->serving);
-}
-
 int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	     const struct timespec *timeout, __u32 flags)
 {
@@ -324,7 +316,11 @@ int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	q->serving.limit = limit;
 	fb_queue_unlock(q);
 	ret = fb_server_loop(&c);
-	fb_server_leave(&c);
+	/* A chain that the caller was woken for, or leaves, is for another thread. */
+	fb_queue_lock(q, -1);
+	fb_server_asleep(&c, false);
+	fb_serve_next(&q->serving);
+	fb_queue_unlock(q);
 	return c.ran ? c.ran : ret;
 }
 

@@ -229,25 +229,17 @@ static int ask(int fd, __u32 cmd, struct ukevent *uk)
 	return cmd == KEVENT_CTL_ADD ? ret : 0;
 }
 
-/* A new watch, armed, and with a number. @ret: the conditions that hold, or -errno */
+/* The same with a number */
 static struct fb_watch *arm(struct fb_queue *q, const struct ukevent *uk, int *ret)
 {
-	struct fb_watch *w;
+	struct fb_watch *w = NULL;
 
 	*ret = fb_check_request(uk);
-	if (*ret)
-		return NULL;
-	w = fb_watch_new(q, uk);
-	if (!w) {
-		*ret = -ENOMEM;
-		return NULL;
-	}
-	w->call = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
-	*ret = fb_ops_of(w)->attach(q, w, uk);
-	if (*ret >= 0)
-		return w;
-	fb_kill(q, w);
-	return NULL;
+	if (!*ret)
+		w = fb_watch_new(q, uk, ret);
+	if (w)
+		w->call = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
+	return w;
 }
 
 void fb_end_watch(struct fb_queue *q, struct fb_watch *w)

@@ -45,22 +45,6 @@ struct fb_futex {
 	__u32		expected;
 };
 
-/**
- * struct fb_futexes - the FUTEX watches of a queue; under its lock
- * @thread:	waits for them
- * @armed:	watches it is to wait for
- * @nr:		how many words these are, with its own
- * @word:	its own, which changes when @armed does
- * @stop:	the thread is to end
- */
-struct fb_futexes {
-	pthread_t	thread;
-	struct fb_list	armed;
-	__u32		nr;
-	__u32		word;
-	bool		stop;
-};
-
 /* A copy of the words that the thread waits for. From 1 on they have the tokens of watches. */
 struct fb_waiting {
 	struct fb_waitv	v[FB_WAITV_MAX];
@@ -146,7 +130,7 @@ static void fb_futex_disarm(struct fb_queue *q, struct fb_futex *f)
 		return;
 	f->w.stage = FB_IDLE;
 	fb_list_del(&f->link);
-	q->futexes->nr--;
+	q->futexes.nr--;
 }
 
 static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
@@ -198,13 +182,13 @@ static void fb_futexes_refused(struct fb_queue *q, const struct fb_waiting *of)
 	struct fb_futex *f;
 
 	fb_queue_lock(q, -1);
-	while (!fb_list_empty(&q->futexes->armed)) {
-		f = fb_container(q->futexes->armed.next, struct fb_futex, link);
+	while (!fb_list_empty(&q->futexes.armed)) {
+		f = fb_container(q->futexes.armed.next, struct fb_futex, link);
 		f->w.state |= FB_BROKEN;
 		fb_futex_fire(q, f, false);
 	}
 	fb_queue_unlock(q);
-	fb_sys(SYS_futex, &q->futexes->word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
+	fb_sys(SYS_futex, &q->futexes.word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
 	       of->v[0].val, NULL, NULL, 0);
 }
 
@@ -222,7 +206,7 @@ static long fb_futexes_wait(struct fb_queue *q, const struct fb_waiting *of)
 static void *fb_futex_thread(void *arg)
 {
 	struct fb_queue *q = arg;
-	struct fb_futexes *futexes = q->futexes;
+	struct fb_futexes *futexes = &q->futexes;
 	struct fb_waiting waiting;
 	long woken;
 
@@ -249,18 +233,14 @@ static bool fb_futex_there(void)
 
 static int fb_futexes_get(struct fb_queue *q)
 {
-	if (q->futexes)
+	if (q->futexes.nr)
 		return 0;
-	q->futexes = calloc(1, sizeof(*q->futexes));
-	if (!q->futexes)
+	fb_list_init(&q->futexes.armed);
+	q->futexes.stop = false;
+	if (fb_start_thread(&q->futexes.thread, fb_futex_thread, q))
 		return -ENOMEM;
-	q->futexes->nr = 1;
-	fb_list_init(&q->futexes->armed);
-	if (!fb_start_thread(&q->futexes->thread, fb_futex_thread, q))
-		return 0;
-	free(q->futexes);
-	q->futexes = NULL;
-	return -ENOMEM;
+	q->futexes.nr = 1;
+	return 0;
 }
 
 static void fb_futexes_stop(struct fb_queue *q)
@@ -268,21 +248,20 @@ static void fb_futexes_stop(struct fb_queue *q)
 	int state;
 
 	fb_queue_lock(q, -1);
-	q->futexes->stop = true;
-	fb_futexes_changed(q->futexes);
+	q->futexes.stop = true;
+	fb_futexes_changed(&q->futexes);
 	fb_queue_unlock(q);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_join(q->futexes->thread, NULL);
+	pthread_join(q->futexes.thread, NULL);
 	pthread_setcancelstate(state, NULL);
 }
 
 /* A child does not have the thread. */
 static void fb_futexes_free(struct fb_queue *q)
 {
-	if (q->futexes && kevent_process_is(q->process))
+	if (q->futexes.nr && kevent_process_is(q->process))
 		fb_futexes_stop(q);
-	free(q->futexes);
-	q->futexes = NULL;
+	q->futexes.nr = 0;
 }
 
 /* Requests */
@@ -298,7 +277,7 @@ static int fb_futex_check(const struct ukevent *uk)
 static int fb_futex_arm(struct fb_queue *q, struct fb_futex *f,
 			const struct ukevent *uk)
 {
-	struct fb_futexes *futexes = q->futexes;
+	struct fb_futexes *futexes = &q->futexes;
 	int ret;
 
 	f->expected = uk->ret_data[0];

@@ -22,7 +22,7 @@
  * @silent:	a mark alone is no event
  * @once:	watches end with their event
  * @fixed:	nothing changes a watch
- * @driven:	it serves the module, too: it has attach(), and keeps &fb_watch.stage
+ * @driven:	it serves the module, too: it keeps &fb_watch.stage
  * @there:	does the kernel have what the source takes, and may it be called? Optional: yes.
  *		Asked by fb_has_type()
  * @check:	pure validation of a request: 0 or -errno

@@ -356,12 +356,6 @@ static bool is_zero(const struct __kernel_timespec *ts)
 	return !ts->tv_sec && !ts->tv_nsec;
 }
 
-/* It has expired, and the kernel has not dealt with that yet. */
-static bool is_due(const struct __kernel_timespec *left)
-{
-	return !left->tv_sec && left->tv_nsec == 1;
-}
-
 /* May a signal of the timer, as it @was, be under way? If its clock was set back, nobody knows. */
 static bool may_come(const struct fb_posix *p, const struct __kernel_itimerspec *was)
 {
@@ -369,7 +363,8 @@ static bool may_come(const struct fb_posix *p, const struct __kernel_itimerspec 
 		return true;
 	if (is_zero(&was->it_value))
 		return !p->taken;
-	return !p->steady || is_due(&was->it_value);
+	/* The kernel has not dealt with an expiry yet if 1 ns is left. */
+	return !p->steady || (!was->it_value.tv_sec && was->it_value.tv_nsec == 1);
 }
 
 static void forget(struct fb_queue *q, struct fb_posix *p)

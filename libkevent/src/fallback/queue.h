@@ -54,7 +54,6 @@ struct fb_queue;
 struct fb_hub;
 struct fb_inode;
 struct fb_timer;
-struct fb_futexes;
 
 /**
  * struct fb_serving - the chains of a queue, and the threads that run them
@@ -137,6 +136,22 @@ struct fb_timers {
 	struct fb_list	on_set;
 };
 
+/**
+ * struct fb_futexes - the FUTEX watches of a queue
+ * @thread:	waits for them, once there is any
+ * @armed:	watches it is to wait for
+ * @nr:		how many words these are, with its own; 0: there is no thread
+ * @word:	its own, which changes when @armed does
+ * @stop:	the thread is to end
+ */
+struct fb_futexes {
+	pthread_t	thread;
+	struct fb_list	armed;
+	__u32		nr;
+	__u32		word;
+	bool		stop;
+};
+
 /* Watches on a list */
 struct fb_watches {
 	struct fb_list	head;
@@ -180,7 +195,6 @@ struct fb_stray {
  *		of the hub
  * @timers:	and the others belong to their sources
  * @inodes:	chains by watch descriptor, NULL until there is inotify
- * @futexes:	NULL until they are used
  * @delivered:	entries handed to user memory
  * @users:	calls in progress, and free, live, dying: without a name, or dead: being
  *		freed, by who dropped them to 0. One atomic word, see registry.c
@@ -210,7 +224,7 @@ struct fb_queue {
 	__u64			signals;
 	struct fb_timers	timers;
 	struct fb_inode		**inodes;
-	struct fb_futexes	*futexes;
+	struct fb_futexes	futexes;
 	__u64			delivered;
 	__u32			users;
 	__u32			names;
@@ -427,8 +441,8 @@ int fb_check_request(const struct ukevent *uk);
 int fb_fd_error(const struct ukevent *uk, int err);
 /* The watch of a request, or NULL */
 struct fb_watch *fb_find_request(struct fb_queue *q, const struct ukevent *uk);
-/* A new one, which is linked, or NULL */
-struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk);
+/* A new one, armed, or NULL. @ret: the conditions that hold, or -errno */
+struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk, int *ret);
 int fb_add(struct fb_queue *q, struct ukevent *uk);
 int fb_modify(struct fb_queue *q, const struct ukevent *uk);
 int fb_remove(struct fb_queue *q, const struct ukevent *uk);

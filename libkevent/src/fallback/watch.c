@@ -153,10 +153,12 @@ static int fb_attached(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 	return 0;
 }
 
-struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk)
+struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk, int *ret)
 {
-	struct fb_watch *w = calloc(1, fb_sources[uk->type]->size);
+	const struct fb_ops *ops = fb_sources[uk->type];
+	struct fb_watch *w = calloc(1, ops->size);
 
+	*ret = -ENOMEM;
 	if (!w)
 		return NULL;
 	w->type = uk->type;
@@ -164,12 +166,15 @@ struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk)
 	w->id = uk->id.raw_u64;
 	fb_set(w, uk);
 	fb_watch_link(&q->index, w);
-	return w;
+	*ret = ops->attach ? ops->attach(q, w, uk) : 0;
+	if (*ret >= 0)
+		return w;
+	fb_kill(q, w);
+	return NULL;
 }
 
 int fb_add(struct fb_queue *q, struct ukevent *uk)
 {
-	const struct fb_ops *ops = fb_sources[uk->type];
 	struct fb_watch *w;
 	int ret;
 
@@ -178,14 +183,8 @@ int fb_add(struct fb_queue *q, struct ukevent *uk)
 		return ret;
 	if (fb_find_current(q, uk))
 		return -EEXIST;
-	w = fb_watch_new(q, uk);
-	if (!w)
-		return -ENOMEM;
-	ret = ops->attach ? ops->attach(q, w, uk) : 0;
-	if (ret >= 0)
-		return fb_attached(q, w, (__u32)ret, uk);
-	fb_kill(q, w);
-	return ret;
+	w = fb_watch_new(q, uk, &ret);
+	return w ? fb_attached(q, w, (__u32)ret, uk) : ret;
 }
 
 /* The watch was changed; @mask of its conditions hold, as far as that is known. */
