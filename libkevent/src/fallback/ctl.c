@@ -123,18 +123,13 @@ static int fb_wake_all(struct fb_queue *q)
 	return 0;
 }
 
-static int fb_attach(const struct fb_queue *q, __u32 num)
-{
-	if (q->refuses & KEVENT_INIT_REFUSE_ATTACH)
-		return -EPERM;
-	return q->ring.mem && num == q->ring.size ? -EOPNOTSUPP : -EINVAL;
-}
-
 static int fb_ctl_locked(struct fb_queue *q, __u32 cmd, __u32 num,
 			 struct ukevent *arg)
 {
+	if (cmd == KEVENT_CTL_ATTACH && q->refuses & KEVENT_INIT_REFUSE_ATTACH)
+		return -EPERM;
 	if (cmd == KEVENT_CTL_ATTACH)
-		return fb_attach(q, num);
+		return q->ring.mem && num == q->ring.size ? -EOPNOTSUPP : -EINVAL;
 	if (cmd == KEVENT_CTL_WAKE_ALL)
 		return num || arg ? -EINVAL : fb_wake_all(q);
 	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)

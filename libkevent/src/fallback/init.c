@@ -3,6 +3,7 @@
  * kevent_init()
  */
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include "fallback.h"
 #include "queue.h"
@@ -27,7 +28,15 @@ static int fb_open(struct fb_queue *q, struct kevent_ring *ring, __u32 size,
 
 	if (fd < 0)
 		return fd;
-	err = fb_queue_setup(q, fd, ring, size, flags);
+	err = fb_queue_clear(q);
+	__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
+	q->ring = (struct fb_ring){ .mem = ring, .size = size };
+	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
+	if (!err)
+		err = fb_own_watched(q, FB_OWN_KICK,
+				     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (!err && ring)
+		fb_ring_clear(ring);
 	if (!err)
 		err = fb_publish(fd, q);
 	if (!err)

@@ -291,8 +291,6 @@ static inline bool fb_has_sleepers(const struct fb_queue *q)
 /* setup.c */
 /* Clear the fields, without epoll: 0 or -errno */
 int fb_queue_clear(struct fb_queue *q);
-int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
-		   __u32 size, __u32 flags);
 void fb_queue_teardown(struct fb_queue *q);
 /* The same in a child of the process that made it */
 void fb_queue_let_go(struct fb_queue *q);

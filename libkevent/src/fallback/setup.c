@@ -2,8 +2,6 @@
 /*
  * Queues of the fallback: how they begin and end
  */
-#include <sys/eventfd.h>
-
 #include "ops.h"
 #include "sys.h"
 
@@ -27,23 +25,6 @@ int fb_queue_clear(struct fb_queue *q)
 	fb_list_init(&q->serving.chains);
 	fb_list_init(&q->timers.on_set);
 	return fb_index_init(&q->index);
-}
-
-int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
-		   __u32 size, __u32 flags)
-{
-	int err;
-
-	err = fb_queue_clear(q);
-	__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
-	q->ring = (struct fb_ring){ .mem = ring, .size = size };
-	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
-	if (!err)
-		err = fb_own_watched(q, FB_OWN_KICK,
-				     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (!err && ring)
-		fb_ring_clear(ring);
-	return err;
 }
 
 /*
