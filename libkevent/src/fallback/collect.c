@@ -21,28 +21,18 @@ static void fb_collect_second(struct fb_queue *q, struct fb_dest *d, __u32 call)
 		fb_collected(q, events, nr, d, call);
 }
 
-static void fb_collect_source(struct fb_queue *q, __u64 token)
+static void fb_collect_other(struct fb_queue *q, __u64 token)
 {
 	__u32 type = token == FB_OWN_INOTIFY ? KEVENT_INODE :
 		     token == FB_OWN_SIGNAL ? KEVENT_SIGNAL : KEVENT_TIMER;
 
-	if (token <= FB_OWN_SIGNAL)
-		fb_sources[type]->readable(q, (__u32)token);
-}
-
-static void fb_collect_other(struct fb_queue *q, __u64 token)
-{
-	switch (token) {
-	case FB_OWN_KICK:
+	if (token == FB_OWN_KICK) {
 		q->kick.pending = false;
 		/* It may have come to a call that is none of the herd. */
 		if (q->sleepers.herd)
 			fb_kick(q);
-		break;
-	case FB_OWN_SECOND:
-		break;
-	default:
-		fb_collect_source(q, token);
+	} else if (token != FB_OWN_SECOND && token <= FB_OWN_SIGNAL) {
+		fb_sources[type]->readable(q, (__u32)token);
 	}
 }
 

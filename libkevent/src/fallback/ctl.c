@@ -195,16 +195,9 @@ void kevent_fb_unwatch(int fd, int file)
 static bool fb_is_eventfd(int fd)
 {
 	char name[40], text[1024];
-	int info;
-	long len;
 
 	snprintf(name, sizeof(name), "/proc/thread-self/fdinfo/%d", fd);
-	info = (int)fb_sys(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
-	if (info < 0)
-		return false;
-	len = fb_sys(SYS_read, info, text, sizeof(text) - 1);
-	fb_close_local(info);
-	text[len > 0 ? len : 0] = 0;
+	fb_read_file(name, text, sizeof(text));
 	return strstr(text, "\neventfd-count:") != NULL;
 }
 

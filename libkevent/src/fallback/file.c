@@ -95,14 +95,6 @@ static int fb_file_ctl(struct fb_queue *q, struct fb_watch *w, int op)
 				       events, w->token) : -ENOENT;
 }
 
-/* For the second watch of a descriptor */
-static int fb_second_open(struct fb_queue *q)
-{
-	if (q->own[FB_OWN_SECOND] >= 0)
-		return 0;
-	return fb_own_watched(q, FB_OWN_SECOND, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC));
-}
-
 /* Files that epoll refuses */
 
 static bool fb_file_same(struct fb_watch *w)
@@ -193,7 +185,9 @@ static int fb_file_register(struct fb_queue *q, struct fb_watch *w)
 
 	if (err != -EEXIST)
 		return err;
-	err = fb_second_open(q);
+	/* The second watch of a descriptor */
+	err = q->own[FB_OWN_SECOND] >= 0 ? 0 :
+	      fb_own_watched(q, FB_OWN_SECOND, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC));
 	if (err)
 		return err;
 	w->state |= FB_SECOND;

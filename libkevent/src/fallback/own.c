@@ -93,6 +93,15 @@ void fb_close_fd(int *at)
 		fb_sys(SYS_close, fd);
 }
 
+void fb_read_file(const char *path, char *text, size_t size)
+{
+	int fd = (int)fb_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	long len = fd < 0 ? -1 : fb_sys(SYS_read, fd, text, size - 1);
+
+	fb_close_local(fd);
+	text[len > 0 ? len : 0] = '\0';
+}
+
 #define FB_DESCRIPTORS	"/proc/thread-self/fd"
 
 /*

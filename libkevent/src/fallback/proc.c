@@ -34,16 +34,6 @@ struct fb_proc {
 
 #define to_proc(watch)	fb_container(watch, struct fb_proc, w)
 
-/* The first bytes of a file; an empty string if there is none */
-static void fb_read_file(const char *path, char *text, size_t size)
-{
-	int fd = (int)fb_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	long len = fd < 0 ? -1 : fb_sys(SYS_read, fd, text, size - 1);
-
-	fb_close_local(fd);
-	text[len > 0 ? len : 0] = '\0';
-}
-
 /* The process id of a pidfd, as the caller sees it, or -errno */
 static int fb_proc_pid(int pidfd)
 {

@@ -357,6 +357,9 @@ __u32 fb_opened(int fd);
 /* Does the number mean that one still, as far as can be told? */
 bool fb_opened_is(int fd, __u32 nr);
 
+/* The first bytes of a file; an empty string if there is none */
+void fb_read_file(const char *path, char *text, size_t size);
+
 /* registry.c: the queue, referenced, or NULL */
 struct fb_queue *fb_get(int fd);
 void fb_put(struct fb_queue *q);

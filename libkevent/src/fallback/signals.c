@@ -40,12 +40,6 @@ struct fb_caught {
 	__u32			state;
 };
 
-/* A signal that is to be sent again when there are fewer that are pending */
-struct fb_returned {
-	struct fb_returned	*next;
-	struct fb_siginfo	si;
-};
-
 enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
 
 /**
@@ -65,7 +59,7 @@ enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
  * @head:	atomic: position of the oldest in @ring, @tail after the newest
  * @old:	what the program had before the handler
  * @listeners:	watches that are armed, by signal
- * @returned:	signals to be sent again, the oldest first
+ * @returned:	signals to be sent again when fewer are pending, the oldest first
  * @others:	a queue other than the one that collects has something new
  * @queues:	how many have the bell
  * @left:	atomic: the child of the process has closed the descriptors
@@ -87,7 +81,7 @@ struct fb_hub {
 	__u32			tail;
 	struct fb_before	old[FB_NR_SIGNALS];
 	struct fb_list		listeners[FB_NR_SIGNALS];
-	struct fb_returned	*returned;
+	struct fb_list		returned;
 	bool			others;
 	__u32			queues;
 	bool			left;
@@ -307,6 +301,7 @@ static struct fb_hub *fb_hub_new(const struct fb_hub *parent)
 	hub->pid = getpid();
 	for (i = 0; i < FB_NR_SIGNALS; i++)
 		fb_list_init(&hub->listeners[i]);
+	fb_list_init(&hub->returned);
 	if (parent)
 		memcpy(hub->old, parent->old, sizeof(hub->old));
 	return hub;
@@ -576,16 +571,17 @@ static int fb_send_again(const struct fb_siginfo *si)
  */
 static void fb_hub_send_returned(struct fb_hub *hub, bool last)
 {
-	struct fb_returned *first;
+	struct fb_kept *first;
 	int err;
 
-	while ((first = hub->returned)) {
+	while (!fb_list_empty(&hub->returned)) {
+		first = fb_container(hub->returned.next, struct fb_kept, link);
 		err = fb_send_again(&first->si);
 		if (err == -EAGAIN && !last)
 			return;
 		if (err)
 			fb_sys(SYS_kill, getpid(), first->si.signal);
-		hub->returned = first->next;
+		fb_list_del(&first->link);
 		free(first);
 	}
 }
@@ -596,17 +592,14 @@ static void fb_hub_send_returned(struct fb_hub *hub, bool last)
  */
 static void fb_hub_give_back(struct fb_hub *hub, const struct fb_siginfo *si)
 {
-	struct fb_returned *last = malloc(sizeof(*last)), **at = &hub->returned;
+	struct fb_kept *last = malloc(sizeof(*last));
 
 	if (!last) {
 		fb_sys(SYS_kill, getpid(), si->signal);
 		return;
 	}
-	while (*at)
-		at = &(*at)->next;
-	last->next = NULL;
 	last->si = *si;
-	*at = last;
+	fb_list_add_tail(&last->link, &hub->returned);
 	fb_hub_send_returned(hub, false);
 }
 

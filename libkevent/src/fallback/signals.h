@@ -13,7 +13,7 @@
 #define FB_NR_SIGNALS	64U
 #define FB_SIGRTMIN	32U
 
-/* A signal that is not yet delivered */
+/* A signal that is to be delivered, or to be sent again */
 struct fb_kept {
 	struct fb_list		link;
 	struct fb_siginfo	si;
