@@ -163,7 +163,7 @@ static int fb_clock_open(struct fb_queue *q, enum fb_clock_nr nr)
 
 	if (q->own[FB_OWN_CLOCK + nr] >= 0)
 		return 0;
-	clock->nr = nr;
+	clock->nr = (int)nr;
 	clock->at = FB_TIME_MAX;
 	err = fb_own_watched(q, FB_OWN_CLOCK + nr,
 			     fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK)));
