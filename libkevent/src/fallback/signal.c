@@ -31,7 +31,7 @@ static void fb_signal_drop_oldest(struct fb_signal *s)
 	struct fb_kept *kept = fb_signal_oldest(s);
 
 	fb_list_del(&kept->link);
-	s->nr--;
+	__atomic_store_n(&s->nr, s->nr - 1, __ATOMIC_RELAXED);
 	if (kept != &s->spare)
 		free(kept);
 }
@@ -40,8 +40,7 @@ static __u32 fb_signal_count(struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
 
-	FB_HOLD_HUB(s->q->hub);
-	return s->nr + s->marked;
+	return __atomic_load_n(&s->nr, __ATOMIC_RELAXED) + s->marked;
 }
 
 /* Signals that watches have got become their events. */

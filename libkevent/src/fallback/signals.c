@@ -617,7 +617,7 @@ static void fb_hub_keep(struct fb_signal *s, const struct fb_siginfo *si)
 		kept = &s->spare;
 	kept->si = *si;
 	fb_list_add_tail(&kept->link, &s->kept);
-	s->nr++;
+	__atomic_store_n(&s->nr, s->nr + 1, __ATOMIC_RELAXED);
 }
 
 static void fb_hub_hand_out(struct fb_hub *hub, const struct fb_queue *q,

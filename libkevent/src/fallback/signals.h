@@ -29,7 +29,7 @@ struct fb_kept {
  * @once:	but none after that
  * @kept:	signals that have come, the oldest first; of a standard signal one
  * @spare:	memory for that one
- * @nr:		how many
+ * @nr:		how many. Read without the lock: only calls of the queue take any
  */
 struct fb_signal {
 	struct fb_watch		w;
