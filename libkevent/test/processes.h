@@ -8,11 +8,12 @@
 #define TEST_PROCESSES_H
 
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 #include <sys/wait.h>
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
-#define SECONDS		20U	/* that a test may take */
+#define SECONDS		20U	/* that a test, or a round of one, may take */
 
 struct test {
 	const char	*name;
@@ -42,6 +43,21 @@ static void check_eq(long long got, long long want, const char *what, int line)
 	check_eq((long long)(got), (long long)(want), #got, __LINE__)
 #define CHECK(cond)	CHECK_EQ(!!(cond), 1)
 #define FAIL(what)	check_eq(0, 1, what, __LINE__)
+
+/* The time begins anew. A test of many rounds is no matter of how fast a machine is. */
+static inline void next_round(void)
+{
+	alarm(SECONDS);
+}
+
+/*
+ * While another thread has to do something. Where more threads run than there are CPUs, one that
+ * yields again and again does not run for seconds, also when it is its turn.
+ */
+static inline void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+}
 
 static int run_test(const struct test *test)
 {

@@ -412,24 +412,34 @@ static void number_of_a_closed_queue_comes_back(void)
 }
 
 #define OPENS		20
-#define TURNS		1000
+#define NAPS		20	/* of a call that is to meet another one */
 
 /* Calls of the library come here. Calls of @opener are to meet one of another thread. */
-static int opens_end, looking;
+static int opens_end, looking, met;
 static pthread_t opener;
+
+static void await_flag(const int *flag)
+{
+	int i;
+
+	for (i = 0; i < NAPS && !__atomic_load_n(flag, __ATOMIC_SEQ_CST); i++)
+		nap();
+}
 
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
-	int i, ret;
+	bool meets = opener && op == EPOLL_CTL_ADD;
+	bool opens = meets && pthread_equal(opener, pthread_self());
+	int ret;
 
-	if (opener && op == EPOLL_CTL_ADD && pthread_equal(opener, pthread_self()))
-		for (i = 0; i < TURNS && !__atomic_load_n(&looking, __ATOMIC_RELAXED); i++)
-			sched_yield();
+	if (opens)
+		await_flag(&looking);
 	ret = (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
-	if (opener && op == EPOLL_CTL_ADD && !ret && !pthread_equal(opener, pthread_self())) {
-		__atomic_store_n(&looking, 1, __ATOMIC_RELAXED);
-		for (i = 0; i < TURNS; i++)
-			sched_yield();
+	if (opens)
+		__atomic_store_n(&met, 1, __ATOMIC_SEQ_CST);
+	if (meets && !opens && !ret) {
+		__atomic_store_n(&looking, 1, __ATOMIC_SEQ_CST);
+		await_flag(&met);
 	}
 	return ret;
 }
@@ -456,7 +466,9 @@ static void queue_opens_beside_calls_with_its_number(void)
 	opener = pthread_self();
 	CHECK_EQ(pthread_create(&thread, NULL, call_with_the_number, &fd), 0);
 	for (i = 0; i < OPENS && !failed; i++) {
-		__atomic_store_n(&looking, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&looking, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&met, 0, __ATOMIC_SEQ_CST);
+		next_round();
 		open_queue(&q);
 		CHECK_EQ(q.fd, fd);
 		kevent_queue_close(&q);
@@ -683,7 +695,7 @@ static void file_with_the_number_of_the_kick_is_not_written(void)
 		CHECK_EQ(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), i);
 	while (syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
 		       NULL, NULL, 0) != 1)
-		sched_yield();
+		nap();
 	/* The new queue finds that the old one is closed, and ends its thread. */
 	check_queue_works();
 	for (i = 3; i < FILES; i++) {
@@ -1131,7 +1143,7 @@ static void *outlive_the_first(void *arg)
 	pthread_join(first, NULL);
 	/* It closes what it has a little later. */
 	while (!access("/proc/self/fd/0", F_OK))
-		sched_yield();
+		nap();
 	check_sources_by_number();
 	fflush(stdout);
 	_exit(failed);
@@ -1278,7 +1290,7 @@ static void *make_marks(void *arg)
 
 	for (i = 0; i < MARKS; i++)
 		while (mark(shared.fd, from + i) == -EAGAIN)
-			sched_yield();
+			nap();
 	return NULL;
 }
 
@@ -1323,9 +1335,11 @@ static void *take_marks(void *arg)
 		for (i = 0; i < nr; i++)
 			__atomic_add_fetch(&seen[kevent_mark_data(&ev[i])], 1,
 					   __ATOMIC_RELAXED);
-		if (nr > 0)
+		if (nr > 0) {
 			__atomic_add_fetch(&taken, (unsigned int)nr,
 					   __ATOMIC_RELAXED);
+			next_round();
+		}
 	}
 	return NULL;
 }
@@ -1352,7 +1366,7 @@ static void threads_share_a_queue(void)
 static void await_sleepers(int queue, int nr)
 {
 	while (kevent_fb_info(queue, "kevent-waiting") != nr)
-		sched_yield();
+		nap();
 }
 
 /* The same, and that they have no need of the descriptor any more. */
@@ -1378,7 +1392,7 @@ static void await_epoll(int nr)
 	DIR *dir;
 
 	while (found != nr) {
-		sched_yield();
+		nap();
 		found = 0;
 		dir = opendir("/proc/self/task");
 		while ((thread = readdir(dir)))
@@ -1402,7 +1416,7 @@ static void *take_ones(void *arg)
 		CHECK_EQ(kevent_queue_get(&shared, &ev, 1, NULL), 1);
 		__atomic_add_fetch(&taken, 1, __ATOMIC_SEQ_CST);
 		while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) <= i && i < ROUNDS)
-			sched_yield();
+			nap();
 	}
 	return NULL;
 }
@@ -1424,12 +1438,13 @@ static void each_entry_ends_a_call(void)
 		CHECK_EQ(pthread_create(&thread[i], NULL, take_ones, NULL), 0);
 	}
 	for (i = 0; i < ROUNDS; i++) {
+		next_round();
 		__atomic_store_n(&begun, i + 1, __ATOMIC_SEQ_CST);
 		if (i % 2)
 			await_sleepers(shared.fd, 2);
 		CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 2, ev), 2);
 		while (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) < 2 * (i + 1))
-			sched_yield();
+			nap();
 	}
 	for (i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
@@ -1450,7 +1465,7 @@ static void *take_requests(void *arg)
 		CHECK_EQ(kevent_queue_get(&shared, &ev, 1, NULL), 0);
 		__atomic_add_fetch(&taken, 1, __ATOMIC_SEQ_CST);
 		while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) <= i && i < ASKED)
-			sched_yield();
+			nap();
 	}
 	return NULL;
 }
@@ -1469,16 +1484,17 @@ static void each_request_ends_a_sleep(void)
 	for (i = 0; i < MANY; i++)
 		CHECK_EQ(pthread_create(&thread[i], NULL, take_requests, NULL), 0);
 	for (i = 0; i < ASKED; i++) {
+		next_round();
 		__atomic_store_n(&begun, i + 1, __ATOMIC_SEQ_CST);
 		await_sleepers(shared.fd, MANY);
 		for (left = MANY; left; left--) {
 			CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 0, NULL), 0);
 			for (looks = 0; kevent_fb_info(shared.fd, "kevent-waiting") >= left;)
 				if (++looks > 100)
-					sched_yield();
+					nap();
 		}
 		while (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) < MANY * (i + 1))
-			sched_yield();
+			nap();
 	}
 	for (i = 0; i < MANY; i++)
 		pthread_join(thread[i], NULL);
@@ -1959,6 +1975,7 @@ static void level_event_for_all_is_for_each(void)
 
 	setenv("KEVENT_BACKEND", "epoll", 1);
 	for (n = 0; n < HERDS; n++) {
+		next_round();
 		queue = kevent_init(NULL, 0, 0);
 		CHECK_EQ(pipe(fd), 0);
 		CHECK_EQ(add_pipe(queue, fd[0], KEVENT_REQ_WAKEUP_ALL), 0);
@@ -1987,6 +2004,7 @@ static void *look_again_and_again(void *arg)
 	int i, missed = 0, unreadable = 0;
 
 	for (i = 0; i < LEVEL_LOOKS; i++) {
+		next_round();
 		missed += look(*queue) != 1;
 		unreadable += readable(*queue) != 1;
 		if (i % 2)
@@ -2088,12 +2106,12 @@ static void kick_needs_no_open_descriptor(void)
 	copy = dup(q.fd);
 	CHECK_EQ(pthread_create(&thread, NULL, take_one, &copy), 0);
 	while (kevent_fb_info(q.fd, "kevent-waiting") != 1)
-		sched_yield();
+		nap();
 	CHECK_EQ(close(q.fd), 0);
 	/* The thread of the library may not wait for the word yet. */
 	while (!syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL,
 			NULL, 0))
-		sched_yield();
+		nap();
 	pthread_join(thread, NULL);
 	CHECK_EQ(mark(copy, 0), 1);
 	CHECK_EQ(look(copy), 1);
@@ -2138,10 +2156,10 @@ static void look_beside_a_sleeper(void)
 	for (i = 0; i < ARRAY_SIZE(thread); i++)
 		CHECK_EQ(pthread_create(&thread[i], NULL, take_one, &q.fd), 0);
 	while (kevent_fb_info(q.fd, "kevent-waiting") != 2)
-		sched_yield();
+		nap();
 	CHECK_EQ(write(fd[1], "", 1), 1);
 	while (kevent_fb_info(q.fd, "kevent-waiting") != 1)
-		sched_yield();
+		nap();
 	for (i = 0; i < 10; i++)
 		missed += look(q.fd) != 1;
 	CHECK_EQ(missed, 0);
@@ -2158,8 +2176,10 @@ static void level_watch_is_seen_beside_a_sleeper(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < HERDS && !failed; i++)
+	for (i = 0; i < HERDS && !failed; i++) {
+		next_round();
 		look_beside_a_sleeper();
+	}
 }
 
 /* Another call came while one slept; now none does. */
@@ -2202,7 +2222,7 @@ static void level_watch_shows_after_a_sleep(void)
 	for (i = 0; i < 3; i++) {
 		CHECK_EQ(pthread_create(&thread, NULL, take_one, &q.fd), 0);
 		while (kevent_fb_info(q.fd, "kevent-waiting") != 1)
-			sched_yield();
+			nap();
 		CHECK_EQ(look(q.fd), 0);
 		CHECK_EQ(write(fd[1], "", 1), 1);
 		pthread_join(thread, NULL);
@@ -2267,7 +2287,7 @@ static void lose_a_file(int queue, int sleepers)
 		if (!sleepers)
 			look(queue);
 		while (strays(queue) == before)
-			sched_yield();
+			nap();
 	}
 	close(copy);
 }
