@@ -1023,7 +1023,12 @@ static int make_memory(const struct kevent_lane_memory *head, off_t size, int se
 /* Its peer makes this memory longer, as soon as the library has seen how long it is. */
 static int growing = -1;
 
+/* Before 2.33 glibc has fstat() in its headers, and that calls this. */
+#ifdef _STAT_VER
+int __fxstat(int version, int fd, struct stat *st)
+#else
 int fstat(int fd, struct stat *st)
+#endif
 {
 	const struct kevent_lane_memory head = {
 		.magic = KEVENT_LANE_MAGIC, .slots = { 2, 0 },
