@@ -16,7 +16,7 @@ from tools import first, guests, versions
 GUEST = BUILD / "guest"
 STOCK = "stock-6.12"		# Debian's kernel, with the module
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
-           "base": 600, "stock-6.12": 900, "stock-6.1": 900, "stock-7.3": 900,
+           "base": 600, "stock-6.12": 900, "stock-6.1": 1800, "stock-7.3": 1800,
            "fallback": 120, "asan": 400,
            "huge": 900, "tsan": 480, "fallback-vm": 480, "lowres": 240, "timeless": 480,
            "suspend": 240, "compat": 360,

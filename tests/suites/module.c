@@ -101,7 +101,7 @@ static const struct exception exceptions[] = {
 	  " calls calls_observed calls_audited calls_random aio_calls aio_servers"
 	  " nowait storm_aio"
 	  " limits.switch_off_is_for_chains_of_open_queues_too trace.chains_have_calls"
-	  " fuse.chains_leave_its_files_to_servers confined.held_thread_takes_no_chain"
+	  " confined.held_thread_takes_no_chain"
 	  " bound_calls limits.watches_per_file_are_limited_for_all_users max_running"
 	  " max_running_members"
 	  " storm_max_running confined.held_thread_keeps_no_place"

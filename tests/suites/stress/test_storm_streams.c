@@ -652,7 +652,7 @@ static void all_of_the_memory_may_change(void)
 }
 
 static const struct test_case cases[] = {
-	TEST_LIMIT(all_of_the_memory_may_change, 30),
+	TEST_LIMIT(all_of_the_memory_may_change, 300),
 	{}
 };
 
