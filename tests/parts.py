@@ -49,7 +49,7 @@ NOT_ON_DEBUG = ("examples", "top", "show")
 COMPAT = ("abi", "errors", "ring", "modes", "wait_arg", "attach", "handover",
           "pipe", "socket", "poll", "user", "inode", "timer", "posix_timer",
           "signal", "signal_queued", "proc", "futex", "chain", "chain_watch",
-          "limits", "max_running", "max_running_members", "malformed", "rights",
+          "coalesce", "limits", "max_running", "max_running_members", "malformed", "rights",
           "calls", "aio_calls", "aio_servers", "bound_calls", "storm")
 # Without storm: libtsan of gcc 12 crashes in it, on descriptors closed in use
 TSAN = ("ring", "modes", "wake", "wait_ends", "sleepers", "wait_arg", "handover", "user",

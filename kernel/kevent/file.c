@@ -24,6 +24,7 @@
 #include "core/testpoint.h"
 #include "core/wait.h"
 #include "core/wake.h"
+#include "core/wake_coalesce.h"
 #include "core/wakeup_source.h"
 #include "core/watch.h"
 #include "host.h"
@@ -94,6 +95,9 @@ static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg)
 {
 	switch (cmd) {
+	case KEVENT_IOC_SET_DELAY:
+	case KEVENT_IOC_GET_DELAY:
+		return kevent_coalesce_ioctl(file->private_data, cmd, arg);
 	case EPIOCSPARAMS:
 	case EPIOCGPARAMS:
 		if (!IS_ENABLED(CONFIG_NET_RX_BUSY_POLL))
@@ -151,6 +155,7 @@ static void kevent_show_state(struct seq_file *m, struct kevent_queue *q)
 	seq_printf(m, "kevent-ring-spaces:\t%u\n", kevent_ring_spaces(q));
 	seq_printf(m, "kevent-hits:\t%llu\n", ring->kidx - q->collected);
 	seq_printf(m, "kevent-misses:\t%llu\n", q->misses);
+	seq_printf(m, "kevent-held:\t%llu\n", q->coalesce.held);
 	kevent_show_waiters(m, q);
 }
 

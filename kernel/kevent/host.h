@@ -208,6 +208,9 @@ static inline void __init host_sysctl(const char *path,
 /* Types without a source are driven: the processes post the events of their watches. */
 #define HOST_DRIVES	0
 
+/* Are events held back for others unless a program wants them at once? See wake_coalesce.c. */
+#define HOST_HOLDS	1
+
 static inline bool host_is_epoll(struct file *file)
 {
 	return is_file_epoll(file);
@@ -282,6 +285,15 @@ host_timer_setup(struct hrtimer *timer,
 		 clockid_t clock, enum hrtimer_mode mode)
 {
 	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+
+static inline void
+host_timer_setup_on_stack(struct hrtimer *timer,
+			  enum hrtimer_restart (*function)(struct hrtimer *),
+			  clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init_on_stack(timer, clock, mode);
 	timer->function = function;
 }
 

@@ -30,13 +30,17 @@
 #include <linux/ftrace.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/sched/rt.h>
 
 #if compat_before(6, 13)
 #define host_timer_setup(timer, fn, clock, mode)			\
 	(hrtimer_init(timer, clock, mode), (timer)->function = (fn))
+#define host_timer_setup_on_stack(timer, fn, clock, mode)		\
+	(hrtimer_init_on_stack(timer, clock, mode), (timer)->function = (fn))
 #define host_sleeper_setup_on_stack	hrtimer_init_sleeper_on_stack
 #else
 #define host_timer_setup		hrtimer_setup
+#define host_timer_setup_on_stack	hrtimer_setup_on_stack
 #define host_sleeper_setup_on_stack	hrtimer_setup_sleeper_on_stack
 #endif
 
@@ -44,6 +48,7 @@
 #define fd_file(f)			((f).file)
 #define dequeue_signal(mask, info, type)	dequeue_signal(current, mask, info, type)
 #define EMPTY_FD			((struct fd) {})
+#define rt_or_dl_task(task)		rt_task(task)
 #define host_fd_counted(f)		((f).flags & FDPUT_FPUT)
 #define untagged_addr_remote(mm, addr)	untagged_addr(addr)
 #define PF_USER_WORKER			0

@@ -181,6 +181,9 @@ void host_sysctl(const char *path, struct ctl_table *table, size_t nr);
 
 #define HOST_DRIVES	1
 
+/* With Debian's kernels a server pays for that: Documentation/notebook.rst. */
+#define HOST_HOLDS	0
+
 int driven_ioctl(struct kevent_queue *q, const struct ukevent __user *arg);
 
 /* Queues only: nest.c */

@@ -310,6 +310,22 @@ __u32 kevent_types(int fd);
 int kevent_busy_poll(int fd, __u32 usecs);
 
 /**
+ * kevent_set_delay() - how long an event of a file may wait for others
+ * @fd: the queue
+ * @ns: at most so many nanoseconds; 0: each event wakes a thread that sleeps
+ *
+ * Where events come in short succession, the kernel wakes the only thread that waits once
+ * for several of them. 1000000 in a new queue, and 0 in one of the module. The kernel also limits
+ * the time to a few times that of a wake-up. Nothing waits with a single CPU, nor in a queue of epoll.
+ *
+ * Return: 0, or
+ * -EBADF when @fd is not open;
+ * -ENOTTY when @fd is no queue, or the kernel has no such delay;
+ * -EINVAL when @ns exceeds KEVENT_DELAY_MAX.
+ */
+int kevent_set_delay(int fd, __u32 ns);
+
+/**
  * struct kevent_queue - a queue with a ring, owned by the program
  * @fd: the queue, for kevent_ctl()
  * @size: number of slots of @ring

@@ -164,6 +164,17 @@ static void supported_closes_its_queue(void)
 	CHECK_EQ(fcntl(fd, F_GETFD), -1);
 }
 
+static void set_delay_tells_why_not(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	errno = EINTR;
+	CHECK_EQ(kevent_set_delay(-1, 100), -EBADF);
+	CHECK_EQ(kevent_set_delay(fd, 100), -ENOTTY);
+	CHECK_EQ(errno, EINTR);
+	close(fd);
+}
+
 static void busy_poll_tells_why_not(void)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -444,6 +455,7 @@ const struct test_case call_tests[] = {
 	{ "supported_tells_why_not", supported_tells_why_not },
 	{ "supported_closes_its_queue", supported_closes_its_queue },
 	{ "busy_poll_tells_why_not", busy_poll_tells_why_not },
+	{ "set_delay_tells_why_not", set_delay_tells_why_not },
 	{ "ctl_one_tells_failure_from_ready",
 	  ctl_one_tells_failure_from_ready },
 	{ "initialisers_fill_every_field", initialisers_fill_every_field },

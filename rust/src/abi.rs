@@ -288,6 +288,11 @@ constants! {
     RET_COPY_FAILED: u32 = 0x4;
     RET_DRIVE: u32 = 0x8;
 
+    // ioctl() of a queue
+    IOC_SET_DELAY: u32 = 0x4004_8a10;
+    IOC_GET_DELAY: u32 = 0x8004_8a11;
+    DELAY_MAX: u32 = 1_000_000_000;
+
     // ioctl() of the device of the module, and of its queues
     IOC_TYPES: u32 = 0x8008_be00;
     IOC_INIT: u32 = 0x4010_be01;

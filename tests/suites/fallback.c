@@ -43,6 +43,7 @@ static const struct skip skips[] = {
 	  " inode inode_deeds storm_inode bridges.changed_mounts_are_pri"
 	  " bridges.state_of_a_link_comes_by_netlink sleepers.sleeper_leaves_the_second_event"
 	  " sleepers.full_buffer_hands_the_event_on"
+	  " coalesce.consumer_of_real_time_has_each_event_at_once"
 	  " proc_tasks.status_is_for_those_who_may_know"
 	  " proc_tasks.status_is_withheld_from_those_who_may_not_look_at_the_end"
 	  " proc_tasks.status_is_withheld_after_a_setuid_exec"
@@ -89,6 +90,7 @@ static const struct skip skips[] = {
 	  " storm_hits.close_of_the_queue_races_hits_of_sockets " },
 	{ "stored",
 	  " hits hit_faults storm_hits left abi.init_clears_the_header_only"
+	  " coalesce.events_in_short_succession_are_held"
 	  " races_promises.wake_up_takes_no_longer_with_sleepers"
 	  " ring.entries_come_in_order_of_events ring.wait_moves_at_most_num"
 	  " ring.event_that_is_queued_sets_the_flag"
@@ -152,7 +154,7 @@ static const struct skip skips[] = {
 	  " proc.vforked_child_watches_itself proc.ids_are_those_of_the_callers_namespace"
 	  " refuse.refusals_go_with_the_queue refuse.seccomp_filter_can_deny_all_changes"
 	  " sleepers.sleeper_has_the_mark sleepers.modified_watch_is_looked_at"
-	  " storm_proc proc.event_outlives_the_process"
+	  " coalesce.marks_are_not_held storm_proc proc.event_outlives_the_process"
 	  " proc.ignored_children_are_reported"
 	  " proc_tasks.root_knows_the_status_of_a_grandchild"
 	  " proc_tasks.status_is_withheld_after_any_exec"
@@ -255,7 +257,7 @@ static const struct skip skips[] = {
 	  " show top tracepoints"
 	  " nested.refused_watch_leaves_nothing"
 	  " nested.queue_in_a_socket_that_it_watches_goes " },
-	{ CALLS, " refuse.seccomp_filter_can_demand_refusals " },
+	{ CALLS, " refuse.seccomp_filter_can_demand_refusals coalesce.delay_is_what_was_set " },
 	{ MACHINE,
 	  " posix_timer.each_clock_once bridges.memory_pressure_is_pri"
 	  " bridges.pressure_of_a_group_ends_with_it proc.core_dump_is_reported"

@@ -87,6 +87,7 @@ static const struct test_suite *const suites[] = {
 	&nested_suite,
 	&nested_random_suite,
 	&busy_poll_suite,
+	&coalesce_suite,
 	&wrappers_suite,
 	&driven_suite,
 	&drives_suite,

@@ -110,6 +110,7 @@ extern const struct test_suite limits_suite;
 extern const struct test_suite malformed_suite;
 extern const struct test_suite modes_suite;
 extern const struct test_suite busy_poll_suite;
+extern const struct test_suite coalesce_suite;
 extern const struct test_suite nested_suite;
 extern const struct test_suite nested_random_suite;
 extern const struct test_suite nesting_suite;

@@ -382,6 +382,14 @@ struct kevent_call {
 #define KEVENT_RET_DRIVE	0x8U	/* module: only with KEVENT_REQ_DRIVEN */
 
 /*
+ * ioctl() of a queue: how long an event of a file may wait for others, in nanoseconds,
+ * before a consumer that sleeps is woken; 0: not at all
+ */
+#define KEVENT_IOC_SET_DELAY	_IOW(0x8A, 0x10, __u32)
+#define KEVENT_IOC_GET_DELAY	_IOR(0x8A, 0x11, __u32)
+#define KEVENT_DELAY_MAX	1000000000U
+
+/*
  * The device: where the engine is a module, an ioctl of /dev/kevent makes a queue, and the
  * calls of a queue are ioctls of its descriptor. Each does, and returns, what the system call
  * of its name does. Pointers are in __u64.

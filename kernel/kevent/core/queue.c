@@ -61,6 +61,9 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_HLIST_HEAD(&q->nest.refs);
 	xa_init_flags(&q->nest.watched, XA_FLAGS_ACCOUNT);
 	kevent_index_init(&q->watches);
+	q->coalesce.max_ns = KEVENT_COALESCE_DEFAULT_NS;
+	q->coalesce.batch = 1;
+	q->coalesce.patience = KEVENT_COALESCE_PATIENCE;
 	q->keys.tree = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&q->crew.jobs);
 	kevent_limit_init(&q->crew.limit, true);

@@ -13,6 +13,7 @@
 #include <linux/compiler.h>
 #include <linux/err.h>
 #include <linux/irq_work.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/poll.h>
@@ -71,6 +72,38 @@ struct kevent_busy {
 	u16			budget;
 	u8			prefer;
 	atomic_t		spinning;
+};
+
+/* Until a program sets another limit: how long an event may wait for others */
+#define KEVENT_COALESCE_DEFAULT_NS	(HOST_HOLDS ? 1000 * 1000U : 0U)
+/* Before a queue first tries to have an event wait: wake-ups in short succession */
+#define KEVENT_COALESCE_PATIENCE	8U
+
+/**
+ * struct kevent_coalesce - waking a consumer once for several events
+ * @max_ns:	how long an event may wait for others, 0: not at all. Read and written
+ *		without a lock
+ * @left:	the sleeper is woken when so many more events have come, 0: for the next
+ * @batch:	how many it is to sleep for
+ * @wake_ns:	mean time from a wake-up until the consumer runs
+ * @streak:	wake-ups in short succession, while @batch is 1
+ * @patience:	how many of these before a batch of two is tried
+ * @woken_at:	when the sleeper was woken, 0: that is not measured
+ * @awake_at:	when the last one was awake
+ * @held:	events that did not wake the sleeper
+ *
+ * All but @max_ns is protected by ready_lock. See wake_coalesce.c.
+ */
+struct kevent_coalesce {
+	u32			max_ns;
+	u32			left;
+	u32			batch;
+	u32			wake_ns;
+	u32			streak;
+	u32			patience;
+	ktime_t			woken_at;
+	ktime_t			awake_at;
+	u64			held;
 };
 
 /**
@@ -163,6 +196,7 @@ struct kevent_crew {
  * @fair:	I: the oldest is always woken
  * @nr_members:	R: those on @sleepers that are members of the group of @limit
  * @busy:	for busy polling
+ * @coalesce:	for waking a consumer once for several events
  * @limit:	threads of which a number may run at once; set once, by the first of them
  * @consumes:	R: signals that watches consume or have consumed, bit by bit
  * @takers:	R: these watches, at most one of each signal
@@ -235,6 +269,7 @@ struct kevent_queue {
 	bool			fair;
 	u32			nr_members;
 	struct kevent_busy	busy;
+	struct kevent_coalesce	coalesce;
 	struct kevent_limit	*limit;
 	struct wakeup_source	*wakeup;
 	bool			awake_new;

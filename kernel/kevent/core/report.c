@@ -41,6 +41,7 @@
 #include "state.h"
 #include "testpoint.h"
 #include "wake.h"
+#include "wake_coalesce.h"
 #include "watch.h"
 
 /* Not in line: the hot path has no more than a branch that is patched in. */
@@ -227,6 +228,8 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 		taken = !(ke->state & KE_CLAIMED &&
 			  ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH));
 		mask &= ke->event;
+		/* It is not held: somebody else could have taken it at once. */
+		kevent_coalesce_stop(q);
 		if (mask)
 			kevent_report(q, ke, mask, amount);
 		else

@@ -47,6 +47,7 @@
 
 #include "ring_mapping.h"
 #include "state.h"
+#include "wake_coalesce.h"
 #include "wakeup_source.h"
 
 #include <trace/events/kevent.h>
@@ -119,8 +120,11 @@ static void kevent_enqueue(struct kevent *ke)
 	ke->state &= ~KE_QUIET;
 	q->misses++;
 	trace_kevent_ready(ke, ke->ready, 1, false);
-	if (kevent_sleeps(q))
+	if (kevent_sleeps(q)) {
+		if (unlikely(q->coalesce.left) && kevent_coalesce_hold(ke))
+			return;
 		kevent_wake_for(ke, KEVENT_ANY);
+	}
 	kevent_more_listed(q);
 }
 

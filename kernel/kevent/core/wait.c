@@ -45,6 +45,7 @@
 #include "testpoint.h"
 #include "wait.h"
 #include "wake.h"
+#include "wake_coalesce.h"
 #include "wakeup_source.h"
 
 /**
@@ -264,7 +265,8 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 }
 
 /* Sleep until woken, whatever for. Returns whether the time is over, as it may be before. */
-static bool kevent_sleep_once(struct kevent_consumer *c, bool timed_out)
+static bool kevent_sleep_once(struct kevent_queue *q, struct kevent_consumer *c,
+			      u32 window, bool timed_out)
 {
 	long span, left;
 
@@ -277,7 +279,8 @@ static bool kevent_sleep_once(struct kevent_consumer *c, bool timed_out)
 		c->patience -= max(1U, jiffies_to_msecs(span - left));
 		return true;
 	}
-	return kevent_schedule(&c->until);
+	return window ? kevent_coalesce_block(q, window, &c->until) :
+			kevent_schedule(&c->until);
 }
 
 /*
@@ -289,7 +292,9 @@ static enum kevent_outcome kevent_sleep(struct kevent_queue *q,
 {
 	bool timed_out = c->until.nowait || c->over;
 	enum kevent_outcome outcome;
+	u32 window;
 
+	c->measured = false;
 	c->requested = false;
 	c->woken = false;
 	c->done = false;
@@ -301,9 +306,10 @@ static enum kevent_outcome kevent_sleep(struct kevent_queue *q,
 		outcome = kevent_join(q, c, timed_out);
 		if (outcome != KEVENT_ASLEEP)
 			break;
+		window = kevent_coalesce_begin(q, c, timed_out);
 		spin_unlock_irq(&q->ready_lock);
 		kevent_testpoint(q, KEVENT_TESTPOINT_ASLEEP);
-		timed_out = kevent_sleep_once(c, timed_out);
+		timed_out = kevent_sleep_once(q, c, window, timed_out);
 		kevent_recheck_signals();
 		kevent_testpoint(q, KEVENT_TESTPOINT_AWOKE);
 		/* Pairs with kevent_wake_consumer(). */
@@ -312,6 +318,7 @@ static enum kevent_outcome kevent_sleep(struct kevent_queue *q,
 			goto out;
 		}
 		spin_lock_irq(&q->ready_lock);
+		kevent_coalesce_end(q, c);
 		c->over = false;
 		outcome = kevent_awoke(q, c);
 	} while (outcome == KEVENT_AWAKE);

@@ -247,6 +247,8 @@ static struct kevent_consumer *kevent_next_sleeper(struct kevent_queue *q,
 static void kevent_wake_consumer(struct kevent_queue *q, struct kevent_consumer *c,
 				 enum kevent_consumers whom, bool recheck)
 {
+	if (c->measured)
+		q->coalesce.woken_at = ktime_get();
 	if (host_handoff_wanted())
 		host_wake_here(c->task);
 	else

@@ -42,6 +42,8 @@ struct kevent_member;
  * @since: how many had come to sleep before it: the order of those on different lists
  * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
  *	  it goes on
+ * @misses: &kevent_queue.misses when it fell asleep, if @measured
+ * @measured: the queue learns from its sleep, see wake_coalesce.c
  * @requested: it returns although nothing is ready
  * @several: one more event is not enough
  * @woken: not among the sleepers any more, and counted in &kevent_queue.nr_woken
@@ -77,6 +79,8 @@ struct kevent_consumer {
 	u64			end;
 	u64			since;
 	struct task_struct	*task;
+	u64			misses;
+	bool			measured;
 	bool			requested;
 	bool			several;
 	bool			woken;

@@ -36,3 +36,13 @@ int kevent_busy_poll(int fd, __u32 usecs)
 
 	return ioctl_said(ioctl(fd, BUSY_POLL_SET, &params), saved);
 }
+
+/* No event waits in a queue of epoll: that is within each limit. */
+int kevent_set_delay(int fd, __u32 ns)
+{
+	int saved = errno;
+
+	if (kevent_fb_has(fd))
+		return ns > KEVENT_DELAY_MAX ? -EINVAL : 0;
+	return ioctl_said(ioctl(fd, KEVENT_IOC_SET_DELAY, &ns), saved);
+}

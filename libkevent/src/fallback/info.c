@@ -40,6 +40,8 @@ static long long fb_info(struct fb_queue *q, const char *key)
 		return q->serving.asleep;
 	if (!strcmp(key, "kevent-delivered"))
 		return (long long)q->delivered;
+	if (!strcmp(key, "kevent-held"))
+		return 0;
 	if (!strcmp(key, "kevent-ring-size"))
 		return q->ring.size;
 	if (!strcmp(key, "kevent-ring-kidx"))

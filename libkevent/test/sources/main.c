@@ -1651,6 +1651,23 @@ static void removed_watch_takes_no_wake_up_away(void)
 	kevent_queue_close(&q);
 }
 
+/* Calls that are not of a source: */
+
+/* Which is within each limit */
+static void no_event_of_this_queue_waits(void)
+{
+	struct kevent_queue q;
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	open_queue(&q);
+	CHECK_EQ(kevent_set_delay(q.fd, 0), 0);
+	CHECK_EQ(kevent_set_delay(q.fd, KEVENT_DELAY_MAX), 0);
+	CHECK_EQ(kevent_set_delay(q.fd, KEVENT_DELAY_MAX + 1), -EINVAL);
+	CHECK(kevent_set_delay(epoll, 100) != 0);
+	CHECK_EQ(kevent_set_delay(-1, 100), -EBADF);
+	kevent_queue_close(&q);
+}
+
 static const struct test tests[] = {
 	TEST(span_of_time_ignores_steps_of_its_clock),
 	TEST(min_wait_ignores_steps_of_the_clock),
@@ -1686,6 +1703,7 @@ static const struct test tests[] = {
 	TEST(removed_watch_takes_no_wake_up_away),
 	TEST(status_is_for_those_who_may_read_it),
 	TEST(status_is_not_that_of_another_process),
+	TEST(no_event_of_this_queue_waits),
 };
 
 int main(void)

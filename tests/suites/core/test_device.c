@@ -135,6 +135,7 @@ static void signals_are_posted_by_their_process(void)
 
 static void ioctls_of_others_are_refused(void)
 {
+	uint32_t delay;
 	struct kevent_dev_commit commit = {};
 	struct kevent_dev_init init = {};
 	int dev = open_device();
@@ -142,6 +143,7 @@ static void ioctls_of_others_are_refused(void)
 
 	open_queue(&q, SLOTS);
 	CHECK_EQ(try_ioctl(dev, KEVENT_IOC_COMMIT, &commit), -ENOTTY);
+	CHECK_EQ(try_ioctl(dev, KEVENT_IOC_GET_DELAY, &delay), -ENOTTY);
 	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_INIT, &init), -ENOTTY);
 	CHECK_EQ(try_ioctl(q.fd, _IOW(0xBE, 0x14, struct kevent_dev_wait), &init), -ENOTTY);
 	CHECK_EQ(try_ioctl(q.fd, _IOW(0xBE, 0x13, char[4096]), &init), -ENOTTY);
