@@ -17,7 +17,7 @@
 #include <linux/uaccess.h>
 
 #include "core/queue.h"
-#include "core/ring_mapping.h"
+#include "core/queue_ring.h"
 #include "core/source_ops.h"
 #include "core/wait.h"
 #include "core/wake.h"

@@ -18,7 +18,7 @@
 #include "core/entry.h"
 #include "core/max_running.h"
 #include "core/queue.h"
-#include "core/ring_mapping.h"
+#include "core/queue_ring.h"
 #include "core/source_ops.h"
 #include "core/state.h"
 #include "core/testpoint.h"

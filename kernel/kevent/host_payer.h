@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The interface of core/index.c to the memory cgroup; a part of host.h
+ * The interface of core/watch_memory.c to the memory cgroup; a part of host.h
  */
 #ifndef _KEVENT_HOST_PAYER_H
 #define _KEVENT_HOST_PAYER_H

@@ -9,7 +9,7 @@
  * done against that.
  *
  * fcntl() calls the function too, and a close that is refused: a watch is dropped only if the slot
- * of its descriptor in the table has another file, see core/close.c.
+ * of its descriptor in the table has another file, see core/fd_close.c.
  *
  * The callback must not wait for others: but for later.c, what removes a watch takes spinlocks
  * only.

@@ -10,7 +10,7 @@
 #include <linux/ukevent.h>
 
 #include "../kevent/core/deadline.h"
-#include "../kevent/core/index.h"
+#include "../kevent/core/watch_memory.h"
 #include "../kevent/core/source_ops.h"
 #include "../kevent/core/testpoint.h"
 #include "../kevent/core/wait.h"

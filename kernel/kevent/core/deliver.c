@@ -34,7 +34,7 @@
 
 #include "entry.h"
 #include "lookup.h"
-#include "ring_mapping.h"
+#include "queue_ring.h"
 #include "source_ops.h"
 #include "state.h"
 #include "testpoint.h"

@@ -28,11 +28,11 @@
 
 #include "../host.h"
 #include "max_running.h"
-#include "index.h"
 #include "nesting.h"
 #include "ring.h"
 #include "source_ops.h"
 #include "types.h"
+#include "watch_memory.h"
 
 struct kevent_timers;
 struct mm_struct;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The right to use kevent, its sysctls, and the memory that users have the kernel keep. The cost
- * of a watch is in index.c.
+ * of a watch is in watch_memory.c.
  */
 #ifndef _KEVENT_QUOTA_H
 #define _KEVENT_QUOTA_H

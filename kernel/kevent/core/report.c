@@ -36,8 +36,8 @@
 #include <trace/events/kevent.h>
 
 #include "entry.h"
+#include "queue_ring.h"
 #include "report.h"
-#include "ring_mapping.h"
 #include "state.h"
 #include "testpoint.h"
 #include "wake.h"

@@ -45,7 +45,7 @@
 
 #include <linux/bug.h>
 
-#include "ring_mapping.h"
+#include "queue_ring.h"
 #include "state.h"
 #include "wake_coalesce.h"
 #include "wakeup_source.h"

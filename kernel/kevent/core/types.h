@@ -29,7 +29,7 @@ struct obj_cgroup;
  *
  * I: set before the watch or queue can be seen by others, constant afterwards
  * R: &kevent_queue.ready_lock
- * X: the lock of &kevent_index.blocks, taken by index.c
+ * X: the lock of &kevent_index.blocks, taken by watch_memory.c
  * K: &kevent_queue.keys.lock
  * F: &file.f_lock
  * W: lock of the wait queue head

@@ -66,7 +66,7 @@
 #include "../host.h"
 #include "max_running.h"
 #include "queue.h"
-#include "ring_mapping.h"
+#include "queue_ring.h"
 #include "wake.h"
 
 /* Consumers that are woken under one hold of the lock, with interrupts off */

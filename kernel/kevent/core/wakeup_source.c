@@ -15,8 +15,8 @@
 #include <linux/pm_wakeup.h>
 #include <linux/sched.h>
 
+#include "queue_ring.h"
 #include "quota.h"
-#include "ring_mapping.h"
 #include "wakeup_source.h"
 
 /* A wakeup source with its device, and a folder of ten files in sysfs */

@@ -12,7 +12,6 @@
 
 #include "../host.h"
 #include "entry.h"
-#include "index.h"
 #include "lookup.h"
 #include "queue.h"
 #include "quota.h"
@@ -21,6 +20,7 @@
 #include "testpoint.h"
 #include "wakeup_source.h"
 #include "watch.h"
+#include "watch_memory.h"
 
 #define KEVENT_REQ_ALL							\
 	(KEVENT_REQ_ONESHOT | KEVENT_REQ_WAKEUP_ALL | KEVENT_REQ_ET |	\

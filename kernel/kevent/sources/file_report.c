@@ -22,8 +22,8 @@
 
 #include "../core/busy_poll.h"
 #include "../core/lookup.h"
+#include "../core/queue_ring.h"
 #include "../core/report.h"
-#include "../core/ring_mapping.h"
 #include "../core/testpoint.h"
 #include "../host.h"
 #include "file_report.h"

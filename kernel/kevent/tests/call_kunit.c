@@ -11,8 +11,8 @@
 #include <linux/slab.h>
 
 #include "../call/chain.h"
-#include "../core/quota.h"
 #include "../core/max_running.h"
+#include "../core/quota.h"
 
 /* Has a task with these flags, and not PF_KTHREAD as this one has it, chains? */
 static bool allowed_with(unsigned int flags)

@@ -8,10 +8,10 @@
 #include <linux/mman.h>
 #include <linux/uaccess.h>
 
-#include "../core/index.h"
 #include "../core/source.h"
 #include "../core/wait.h"
 #include "../core/wake.h"
+#include "../core/watch_memory.h"
 
 #define SIZE	64
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The memory of watches, and the index of all watches of a queue
+ * The memory of watches: slab caches, and who pays; and the index of all watches of a queue
  */
-#ifndef _KEVENT_INDEX_H
-#define _KEVENT_INDEX_H
+#ifndef _KEVENT_WATCH_MEMORY_H
+#define _KEVENT_WATCH_MEMORY_H
 
 #include <linux/list.h>
 #include <linux/types.h>
@@ -43,4 +43,4 @@ int kevent_index_insert(struct kevent_index *index, struct kevent *ke);
 void kevent_index_erase(struct kevent_index *index, struct kevent *ke);
 struct kevent *kevent_index_next(struct kevent_index *index, u32 *at);
 
-#endif /* _KEVENT_INDEX_H */
+#endif /* _KEVENT_WATCH_MEMORY_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the ring is: in the address space of its creator and of others; and KEVENT_RING_MORE
+ * The ring of a queue: where it is in the address spaces of its creator and of others, and its flag
+ * KEVENT_RING_MORE
  *
  * A miss that is alone on the ready list sets KEVENT_RING_MORE, unless a consumer was woken and is
  * on its way. Later ones do not set it again. Only calls move misses to the ring. A miss in a
@@ -22,8 +23,8 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "queue_ring.h"
 #include "quota.h"
-#include "ring_mapping.h"
 
 /* Address spaces that attach one ring, besides the creator's */
 #define KEVENT_MAX_MAPPINGS	64

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory of watches, and the index of all watches of a queue, by a number of its own choice
+ * The memory of watches: slab caches, and who pays; and the index of all watches of a queue, by
+ * a number that it chooses
  *
  * Watches are looked up by what they watch. The index is for those who want
  * all of them, and is made to be changed cheaply. A memory cgroup is charged with
@@ -15,9 +16,9 @@
 
 #include "../host.h"
 #include "../host_payer.h"
-#include "index.h"
 #include "source_ops.h"
 #include "types.h"
+#include "watch_memory.h"
 
 #define KEVENT_BLOCK_SIZE	512
 #define KEVENT_SLOT_BITS	6

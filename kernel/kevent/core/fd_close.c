@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * close(): watches of a descriptor go with it
+ * close() of a descriptor: its watches go with it
  */
 
 #include <linux/cleanup.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the ring is: in the address space of its creator and of others; and
- * KEVENT_RING_MORE, the flag that says that events wait in the kernel
+ * The ring of a queue: where it is in the address spaces of its creator and of others, and
+ * KEVENT_RING_MORE, its flag that says that events wait in the kernel
  */
-#ifndef _KEVENT_RING_MAPPING_H
-#define _KEVENT_RING_MAPPING_H
+#ifndef _KEVENT_QUEUE_RING_H
+#define _KEVENT_QUEUE_RING_H
 
 #include <linux/list.h>
 #include <linux/types.h>
@@ -37,4 +37,4 @@ static inline void kevent_more_listed(struct kevent_queue *q)
 		kevent_more(q);
 }
 
-#endif /* _KEVENT_RING_MAPPING_H */
+#endif /* _KEVENT_QUEUE_RING_H */
