@@ -47,8 +47,8 @@ STALL = ("shared_file_is_closed", "kept_signals_end", "pipe_of_users_is_written"
 NOT_ON_DEBUG = ("examples", "top", "show")
 # Whose structures 32-bit callers pass. All suites run with 32 bits in make torture.
 COMPAT = ("abi", "errors", "ring", "modes", "wait_arg", "attach", "handover",
-          "pipe", "socket", "poll", "user", "inode", "timer", "posix_timer",
-          "signal", "signal_queued", "proc", "futex", "chain", "chain_watch",
+          "pipe", "socket", "poll", "user", "inode", "timer", "timer_set",
+          "posix_timer", "signal", "signal_queued", "proc", "futex", "chain", "chain_watch",
           "coalesce", "limits", "max_running", "max_running_members", "malformed", "rights",
           "calls", "aio_calls", "aio_servers", "bound_calls", "storm")
 # Without storm: libtsan of gcc 12 crashes in it, on descriptors closed in use
@@ -178,7 +178,7 @@ def run_compat(config="base", suites=COMPAT):
 def run_lowres():
     """Timers expire at ticks, but must count in nanoseconds."""
     return run_guest("lowres", "base", "--append", "highres=off",
-                     suites=("timer", "posix_timer"))
+                     suites=("timer", "timer_set", "posix_timer"))
 
 
 def run_timeless():

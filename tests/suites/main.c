@@ -75,6 +75,7 @@ static const struct test_suite *const suites[] = {
 	&inode_deeds_suite,
 	&inode_limits_suite,
 	&timer_suite,
+	&timer_set_suite,
 	&posix_timer_suite,
 	&signal_suite,
 	&signal_queued_suite,

@@ -139,6 +139,7 @@ extern const struct test_suite storm_proc_suite;
 extern const struct test_suite storm_signal_suite;
 extern const struct test_suite soak_suite;
 extern const struct test_suite storm_timer_suite;
+extern const struct test_suite timer_set_suite;
 extern const struct test_suite timer_suite;
 extern const struct test_suite turns_suite;
 extern const struct test_suite user_suite;

@@ -137,10 +137,9 @@ struct kevent_timers {
  * @clock:	R: the clock it goes by
  * @when:	R: first expiry in nanoseconds, as requested
  * @interval:	R: time between expiries, 0 when there is one
- * @ticks:	R: expirations not yet delivered
+ * @ticks:	R: expirations not yet delivered; while there are some the timer does not run
  * @on_set:	R: on &kevent_timers.on_set, if that is wanted
  * @settings:	R: of CLOCK_REALTIME that it knows of
- * @expired:	R: not restarted since it expired
  */
 struct kevent_timer {
 	struct kevent_keyed	kk;
@@ -151,7 +150,6 @@ struct kevent_timer {
 	u64			ticks;
 	struct list_head	on_set;
 	u64			settings;
-	bool			expired;
 };
 
 static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
@@ -292,7 +290,6 @@ static void ev_timer_expire(struct kevent_timer *kt)
 		ev_timer_cancel(kt, settings);
 		return;
 	}
-	kt->expired = true;
 	kt->ticks++;
 	/* Delivery counts intervals that have passed. */
 	if (kt->interval)
@@ -541,7 +538,6 @@ static void ev_timer_set(struct kevent_timer *kt, const struct ukevent *uk)
 		kt->interval = uk->id.raw_u64;
 	kt->ticks = 0;
 	kt->settings = 0;
-	kt->expired = false;
 	if (uk->req_flags & KEVENT_REQ_DISABLED)
 		return;
 	if (uk->event & KEVENT_TIMER_CANCEL_ON_SET) {
@@ -604,7 +600,8 @@ static void ev_timer_count(struct kevent_timer *kt)
 				  kt->node.expires);
 	u64 nr;
 
-	if (delta < 0)
+	/* The time says nothing if the clock was set: the timer is about to be cancelled. */
+	if (delta < 0 || (!list_empty(&kt->on_set) && ev_clock_look() != kt->settings))
 		return;
 	nr = ktime_divns(delta, kt->interval);
 	kt->node.expires = ktime_add_ns(kt->node.expires, nr * kt->interval);
@@ -616,7 +613,8 @@ static void ev_timer_fill(struct kevent *ke, struct ukevent *uk)
 {
 	struct kevent_timer *kt = to_timer(ke);
 
-	if (kt->expired && kt->interval)
+	/* None passes of a timer that was cancelled. */
+	if (kt->ticks && kt->interval && !kevent_is_broken(ke))
 		ev_timer_count(kt);
 	uk->id.raw_u64 = kt->when;
 	uk->ret_data[0] = lower_32_bits(kt->ticks);
@@ -626,13 +624,12 @@ static void ev_timer_fill(struct kevent *ke, struct ukevent *uk)
 static void ev_timer_delivered(struct kevent *ke)
 {
 	struct kevent_timer *kt = to_timer(ke);
+	bool expired = kt->ticks;
 
 	kt->ticks = 0;
-	if (!kt->expired || !kt->interval || kevent_is_broken(ke) ||
-	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
-		return;
-	kt->expired = false;
-	ev_timer_start(kt);
+	if (expired && kt->interval && !kevent_is_broken(ke) &&
+	    !(ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH)))
+		ev_timer_start(kt);
 }
 
 const struct kevent_source_ops kevent_timer_ops = {

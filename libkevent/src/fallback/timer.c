@@ -391,7 +391,12 @@ static void fb_timer_fill(struct fb_queue *q, struct fb_watch *w,
 {
 	struct fb_timer *t = to_timer(w);
 
-	if (t->expired && t->interval)
+	/*
+	 * None passes of one that was cancelled. Where that may be to come, the others are
+	 * reported one by one.
+	 */
+	if (t->ticks && t->interval && t->clock->nr != FB_CANCELLED &&
+	    !(w->state & FB_BROKEN))
 		fb_timer_count(t);
 	uk->ret_data[0] = (__u32)t->ticks;
 	uk->ret_data[1] = (__u32)(t->ticks >> 32);

@@ -97,6 +97,15 @@ static inline void set_clock(int64_t ns)
 	MUST_EQ(clock_settime(CLOCK_REALTIME, &ts), 0);
 }
 
+/* An event of a timer that the test knows: correct except for its time */
+static inline void must_tick(struct queue *q, struct ukevent *ev, uint64_t user)
+{
+	MUST_EVENT(q, ev);
+	CHECK_EQ(ev->type, KEVENT_TIMER);
+	CHECK_EQ(ev->ret_flags, KEVENT_RET_DONE);
+	CHECK_EQ(ev->ptr, user);
+}
+
 static inline void step_clock(int64_t ns)
 {
 	set_clock(clock_ns(CLOCK_REALTIME) + ns);

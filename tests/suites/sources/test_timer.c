@@ -30,15 +30,6 @@ static int64_t requested(const struct ukevent *ev)
 	return ev->id.raw_u64;
 }
 
-/* An event of a timer that the test knows: correct except for its time */
-static void must_tick(struct queue *q, struct ukevent *ev, uint64_t user)
-{
-	MUST_EVENT(q, ev);
-	CHECK_EQ(ev->type, KEVENT_TIMER);
-	CHECK_EQ(ev->ret_flags, KEVENT_RET_DONE);
-	CHECK_EQ(ev->ptr, user);
-}
-
 /*
  * No other event comes before that of a timer that is started now and takes
  * @ns. The kernel had time enough for a wrong one.
@@ -512,101 +503,6 @@ static void invalid_requests_are_refused(void)
 	close_queue(&q);
 }
 
-static void must_be_cancelled(struct queue *q, uint64_t user)
-{
-	struct ukevent ev;
-
-	MUST_EVENT(q, &ev);
-	CHECK_EQ(ev.type, KEVENT_TIMER);
-	CHECK_EQ(ev.ptr, user);
-	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE | KEVENT_RET_BROKEN);
-	CHECK_EQ(ev.ret_data[1], (uint32_t)-ECANCELED);
-}
-
-static void relative_timers_do_not_follow_a_clock(struct queue *q)
-{
-	static const uint32_t settable[] = { REALTIME, KEVENT_TIMER_TAI };
-	struct ukevent ev;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(settable); i++) {
-		MUST_EQ(add_timer(q->fd, HOUR, NONE, settable[i], 0, 1), 0);
-		step_clock(2 * HOUR);
-		CHECK_NO_EVENT(q);
-		MUST_EQ(add_timer(q->fd, SECOND, NONE, settable[i],
-				  KEVENT_REQ_ONESHOT, 2), 0);
-		step_clock(-2 * HOUR);
-		must_tick(q, &ev, 2);
-		CHECK_EQ(ticks(&ev), 1);
-		MUST_EQ(remove_timer(q->fd, 1), 0);
-	}
-}
-
-static void clock_that_is_set_cancels(struct queue *q)
-{
-	const uint32_t day = ABS | REALTIME, cancel = ABS | REALTIME | ON_SET;
-	int64_t now = clock_ns(CLOCK_REALTIME);
-	struct ukevent ev;
-
-	MUST_EQ(add_timer(q->fd, now + HOUR, NONE, cancel, 0, 1), 0);
-	MUST_EQ(add_timer(q->fd, now + 2 * HOUR, NONE, day, 0, 2), 0);
-	MUST_EQ(add_timer(q->fd, now + HOUR, NONE, cancel,
-			  KEVENT_REQ_DISABLED, 3), 0);
-	MUST_EQ(add_timer(q->fd, HOUR, NONE, REALTIME, 0, 4), 0);
-	step_clock(10 * SECOND);
-	must_be_cancelled(q, 1);
-	CHECK_NO_EVENT(q);
-	step_clock(-20 * SECOND);
-	must_be_cancelled(q, 1);
-	CHECK_NO_EVENT(q);
-	/* A cancelled timer does not run. */
-	step_clock(HOUR + 60 * SECOND);
-	must_be_cancelled(q, 1);
-	CHECK_NO_EVENT(q);
-	/* MODIFY starts it again, with or without the flag. */
-	now = clock_ns(CLOCK_REALTIME);
-	MUST_EQ(modify_timer(q->fd, now + 2 * MS, NONE, cancel, 0, 1), 0);
-	must_tick(q, &ev, 1);
-	CHECK_EQ(ticks(&ev), 1);
-	MUST_EQ(modify_timer(q->fd, now + HOUR, NONE, day, 0, 1), 0);
-	step_clock(-(HOUR + 50 * SECOND));
-	CHECK_NO_EVENT(q);
-	/* Absolute timers of the clock follow it; relative ones do not. */
-	step_clock(3 * HOUR);
-	MUST_EVENT(q, &ev);
-	CHECK(ev.ptr == 1 || ev.ptr == 2);
-	CHECK_EQ(ticks(&ev), 1);
-	MUST_EVENT(q, &ev);
-	CHECK(ev.ptr == 1 || ev.ptr == 2);
-	CHECK_NO_EVENT(q);
-	step_clock(-3 * HOUR);
-}
-
-/*
- * The step past their time is a step in the first place: the timers have not
- * expired.
- */
-static void clock_that_skips_their_time_cancels(struct queue *q)
-{
-	const int64_t now = clock_ns(CLOCK_REALTIME);
-	struct ukevent ev;
-	int i;
-
-	for (i = 0; i < 100; i++)
-		MUST_EQ(add_timer(q->fd, now + HOUR, SECOND,
-				  ABS | REALTIME | ON_SET, 0, i), 0);
-	step_clock(HOUR + MS);
-	for (i = 0; i < 100; i++) {
-		MUST_EVENT(q, &ev);
-		CHECK(ev.ptr < 100);
-		CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE | KEVENT_RET_BROKEN);
-		CHECK_EQ(ev.ret_data[0], 0);
-		CHECK_EQ(ev.ret_data[1], (uint32_t)-ECANCELED);
-	}
-	CHECK_NO_EVENT(q);
-	step_clock(-HOUR);
-}
-
 static int in_time_namespace(void *arg)
 {
 	static const clockid_t shifted[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME };
@@ -1063,9 +959,6 @@ static const struct test_case cases[] = {
 	TEST_EACH(remove_drops_what_is_pending),
 	TEST_EACH(mark_reports_what_has_expired_so_far),
 	TEST(invalid_requests_are_refused),
-	TEST_EACH(relative_timers_do_not_follow_a_clock),
-	TEST_EACH(clock_that_is_set_cancels),
-	TEST_EACH(clock_that_skips_their_time_cancels),
 	TEST(absolute_times_are_of_the_time_namespace),
 	TEST(tiny_period_keeps_nobody),
 	TEST(timers_belong_to_the_queue_not_to_the_process),
