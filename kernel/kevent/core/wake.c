@@ -338,9 +338,10 @@ bool kevent_wake_all(struct kevent_queue *q, enum kevent_consumers whom, bool re
 
 /*
  * A consumer is awake, and more of those that slept are to be woken. Wakes up to 32 of the oldest,
- * first those that one event is enough for, so that nobody holds the lock for all of them. Each
- * woken consumer calls this first, even if it is killed or frozen. If a sleeper was woken by
- * something else, a consumer that came to sleep later may be woken in its place.
+ * so that nobody holds the lock for all of them. Each woken consumer calls this first, even if it
+ * is killed or frozen. It takes them in the order in which they came to sleep: one that was woken
+ * may sleep again before the last is woken, and comes after all that are counted. If a sleeper was
+ * woken by something else, a consumer that came to sleep later may be woken in its place.
  */
 void kevent_wake_rest(struct kevent_queue *q)
 {
@@ -350,7 +351,7 @@ void kevent_wake_rest(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	for (; q->wake_rest && left; q->wake_rest--, left--) {
-		c = kevent_next_of_any(q, true);
+		c = kevent_pick(&q->sleepers, link, true);
 		if (!c) {
 			q->wake_rest = 0;
 			return;
