@@ -79,12 +79,17 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 {
 	struct kevent_queue *q = file->private_data;
+	u32 queued;
 
 	poll_wait(file, &q->poll_wait, wait);
 	kevent_testpoint(q, KEVENT_TESTPOINT_POLL);
 	guard(spinlock_irqsave)(&q->ready_lock);
 	kevent_ring_sync(q);
+	queued = q->nr_queued;
 	kevent_ask(q);
+	/* Others who poll the queue cannot see what only this task may take. */
+	if (q->nr_queued != queued)
+		kevent_wake_pollers(q);
 	/* A poller reads the ring next. The header has to say whether the kernel has more. */
 	kevent_more_left(q);
 	return q->nr_queued || q->nr_taken || q->wake_request == KEVENT_REQUEST_NEXT ||

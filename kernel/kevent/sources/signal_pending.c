@@ -18,9 +18,17 @@
 #include "signal_kept.h"
 #include "signal_pending.h"
 
-/* A signal is pending, of the process or of @t. */
+static bool ev_signal_is_pending(struct task_struct *t, int sig)
+{
+	return sigismember(&t->pending.signal, sig) ||
+	       sigismember(&t->signal->shared_pending.signal, sig);
+}
+
+/* A signal was sent to @t or its process. It is not pending if a watch has consumed it. */
 void ev_signal_tell(struct kevent_signal *ks, struct task_struct *t)
 {
+	if (!ev_signal_is_pending(t, ks->kk.id))
+		return;
 	guard(kevent_queue)(ks->kk.ke.queue);
 	if (!ks->consume)
 		return;
@@ -47,12 +55,6 @@ bool ev_signal_share(struct kevent_sent *sent)
 		ev_signal_release(ks);
 	}
 	return taken;
-}
-
-static bool ev_signal_is_pending(int sig)
-{
-	return sigismember(&current->pending.signal, sig) ||
-	       sigismember(&current->signal->shared_pending.signal, sig);
 }
 
 /*
@@ -85,7 +87,7 @@ void ev_signal_take(struct kevent_signal *ks)
 	guard(kevent_queue)(ks->kk.ke.queue);
 	if (found && !ks->nr)
 		ev_signal_append(ks, &sent, KEVENT_SIGNAL_NOMASK);
-	ks->told = ev_signal_is_pending(sent.sig);
+	ks->told = ev_signal_is_pending(current, sent.sig);
 	/* The thread that has one may sleep: it asks before it sleeps on. */
 	if (ks->of_thread)
 		kevent_ask_all(ks->kk.ke.queue);
@@ -103,7 +105,7 @@ static void ev_signal_ask(struct kevent_queue *q)
 	struct kevent_signal *ks;
 
 	hlist_for_each_entry(ks, &q->takers, taker) {
-		if (!ks->consume || !ev_signal_is_pending(ks->kk.id) ||
+		if (!ks->consume || !ev_signal_is_pending(current, ks->kk.id) ||
 		    !ev_signal_may_change(&ks->kk.ke))
 			continue;
 		if (!ks->nr && ev_signal_is_armed(ks)) {

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 
 #include "helpers.h"
+#include "sets.h"
 #include "signals.h"
 
 /* Observed */
@@ -178,6 +179,15 @@ static void consumed_signals_are_not_delivered(struct queue *q)
 	CHECK_EQ(remove_signal(q->fd, SIGUSR1), 0);
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
 	CHECK_EQ(handled, 1);
+}
+
+/* Once it is delivered nobody has to look for it again. */
+static void consumed_signal_leaves_nothing_ready(struct queue *q)
+{
+	MUST_EQ(add_signal(q->fd, SIGUSR1, CONSUME, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	must_signal(q, SIGUSR1, true, getpid(), SI_USER, 0);
+	CHECK_EQ(poll_now(q->fd), 0);
 }
 
 static void blocked_signals_are_consumed_and_not_pending(struct queue *q)
@@ -370,6 +380,44 @@ static void signal_of_a_thread_wakes_that_thread(void)
 	close_queue(&t.q);
 }
 
+static long takes_two(void *arg)
+{
+	struct waiter *w = arg;
+
+	return get_events(w->q->fd, 2, 2, -1, w->ev);
+}
+
+/*
+ * Those that one event is enough for are woken first, and sleep again before the last is woken.
+ * There are more than three holds of the lock wake.
+ */
+static void signal_of_a_thread_wakes_it_among_many(void)
+{
+	struct waiter others[100], last = {};
+	struct queue q;
+	size_t i;
+
+	open_queue(&q, 0);
+	last.q = &q;
+	block(RT, SIG_BLOCK);
+	MUST_EQ(add_signal(q.fd, RT, CONSUME, 0), 0);
+	MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, RT, CONSUME, KEVENT_REQ_DISABLED), 0);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		start_waiter(&others[i], &q, 1);
+	start_actor(&last.actor, takes_two, &last);
+	CHECK(sleeps_in(last.actor.tid, __NR_kevent_get_events));
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), last.actor.tid, RT), 0);
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), last.actor.tid, RT), 0);
+	MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, RT, CONSUME, 0), 0);
+	CHECK_EQ(join_waiter(&last), 2);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		CHECK_EQ(queue_value(RT, i), 0);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		CHECK_EQ(join_waiter(&others[i]), 1);
+	block(RT, SIG_UNBLOCK);
+	close_queue(&q);
+}
+
 struct beside_an_add {
 	struct two_waiters	t;
 	sem_t			has_signal, added;
@@ -445,6 +493,51 @@ static void signal_of_a_thread_ends_its_poll(void)
 	CHECK_EQ(polls.ret, 1);
 	block(SIGUSR1, SIG_UNBLOCK);
 	close_queue(&q);
+}
+
+struct beside_a_poll {
+	struct queue	q;
+	sem_t		has_signal, asks, ends;
+	int		found;
+};
+
+static long asks_with_a_signal(void *arg)
+{
+	struct beside_a_poll *b = arg;
+
+	if (syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1))
+		return -errno;
+	sem_post(&b->has_signal);
+	sem_wait(&b->asks);
+	b->found = poll_now(b->q.fd);
+	sem_wait(&b->ends);
+	return 0;
+}
+
+/* It asks whether there is something, and takes nothing. */
+static void poll_that_finds_a_signal_ends_others(void)
+{
+	struct actor asks, polls;
+	struct beside_a_poll b = {};
+
+	open_queue(&b.q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(sem_init(&b.has_signal, 0, 0) | sem_init(&b.asks, 0, 0) |
+		sem_init(&b.ends, 0, 0), 0);
+	start_actor(&asks, asks_with_a_signal, &b);
+	sem_wait(&b.has_signal);
+	MUST_EQ(add_signal(b.q.fd, SIGUSR1, CONSUME, 0), 0);
+	start_actor(&polls, poll_forever, &b.q.fd);
+	CHECK(sleeps_in(polls.tid, SYS_poll));
+	sem_post(&b.asks);
+	join_actor(&polls, PATIENCE_MS);
+	CHECK_EQ(polls.ret, POLLIN);
+	sem_post(&b.ends);
+	join_actor(&asks, PATIENCE_MS);
+	CHECK_EQ(asks.ret, 0);
+	CHECK(b.found & POLLIN);
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&b.q);
 }
 
 /* A thread that sleeps in a wait takes what all threads block. */
@@ -972,14 +1065,17 @@ static const struct test_case cases[] = {
 	TEST(watch_is_of_the_whole_process),
 	TEST_EACH(exit_of_a_child_is_a_signal),
 	TEST_EACH(consumed_signals_are_not_delivered),
+	TEST_EACH(consumed_signal_leaves_nothing_ready),
 	TEST_EACH(blocked_signals_are_consumed_and_not_pending),
 	TEST(blocked_signals_are_consumed_by_each_queue),
 	TEST_EACH(pending_signals_are_taken_by_add),
 	TEST(pending_signal_wakes_a_sleeper),
 	TEST(pending_signals_reach_all_who_sleep),
 	TEST(signal_of_a_thread_wakes_that_thread),
+	TEST(signal_of_a_thread_wakes_it_among_many),
 	TEST(signal_of_a_thread_is_found_beside_an_add),
 	TEST(signal_of_a_thread_ends_its_poll),
+	TEST(poll_that_finds_a_signal_ends_others),
 	TEST(blocked_signal_ends_a_wait),
 	TEST(signalfd_gets_what_is_observed_only),
 	TEST(tracer_sees_no_consumed_signal),
