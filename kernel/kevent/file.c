@@ -91,7 +91,7 @@ static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 	if (q->nr_queued != queued)
 		kevent_wake_pollers(q);
 	/* A poller reads the ring next. The header has to say whether the kernel has more. */
-	kevent_more_left(q);
+	kevent_more(q);
 	return q->nr_queued || q->nr_taken || q->wake_request == KEVENT_REQUEST_NEXT ||
 	       q->ring.kidx != q->ring.uidx ? EPOLLIN | EPOLLRDNORM : 0;
 }

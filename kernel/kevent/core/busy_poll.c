@@ -48,7 +48,7 @@ static bool kevent_busy_found(const struct kevent_busy_waiter *w)
 	if (data_race(!list_empty_careful(&q->ready)) ||
 	    READ_ONCE(q->wake_request))
 		return true;
-	return kevent_wants_ring(q, w->c) &&
+	return kevent_wants_ring(w->c) &&
 	       (u32)READ_ONCE(q->ring.kidx) - w->c->old_kidx >= w->c->min_nr;
 }
 

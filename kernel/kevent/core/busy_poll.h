@@ -41,7 +41,7 @@ static inline void kevent_busy_note(struct kevent_busy *busy,
 static inline void kevent_busy_wait(struct kevent_queue *q,
 				    const struct kevent_consumer *c)
 {
-	if (kevent_busy_on(&q->busy) && (kevent_wants_ring(q, c) || !q->ring.size))
+	if (kevent_busy_on(&q->busy) && (kevent_wants_ring(c) || !q->ring.size))
 		kevent_busy_wait_on(q, c);
 }
 

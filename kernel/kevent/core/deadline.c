@@ -82,14 +82,6 @@ bool kevent_deadline_is_past(const struct kevent_deadline *until)
 	       ktime_compare(ktime_get(), until->span) >= 0;
 }
 
-/* May a consumer that found nothing try again? Returns 0, or why not: -EINTR or -ETIME. */
-int kevent_deadline_over(const struct kevent_deadline *until)
-{
-	if (kevent_is_interrupted())
-		return -EINTR;
-	return until->nowait || kevent_deadline_is_past(until) ? -ETIME : 0;
-}
-
 /* Have it end @ns from now, if that is sooner. It was started. Returns true when it may be. */
 bool kevent_deadline_bring_forward(struct kevent_deadline *until, u64 ns)
 {

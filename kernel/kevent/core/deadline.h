@@ -46,7 +46,6 @@ ktime_t kevent_clock_now(clockid_t clock);
 int kevent_deadline_read(struct kevent_deadline *until, struct kevent_timeout t);
 void kevent_deadline_start_clock(struct kevent_deadline *until);
 bool kevent_deadline_is_past(const struct kevent_deadline *until);
-int kevent_deadline_over(const struct kevent_deadline *until);
 bool kevent_deadline_bring_forward(struct kevent_deadline *until, u64 ns);
 bool kevent_block_until(const struct kevent_deadline *until);
 void kevent_freeze(void);

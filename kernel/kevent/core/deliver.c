@@ -96,7 +96,7 @@ static int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!list_empty(&q->ready)) {
 		kevent_wake_one(q, kevent_choose_elsewhere(q), false);
-		kevent_more_left(q);
+		kevent_more(q);
 	}
 	here = here && (!to->user || kevent_ring_select(q));
 	where = *to;
@@ -427,7 +427,7 @@ static bool kevent_look_unlocked(struct kevent_collection *c)
 	kevent_claim(ke, KEVENT_TO_POLL);
 	c->left -= min(c->left, 1U);
 	/* Other events wait as long as the poll. The flag has programs that read the ring call. */
-	kevent_more_left(q);
+	kevent_more(q);
 	spin_unlock_irq(&q->ready_lock);
 	kevent_let_go(c);
 	kevent_testpoint(q, KEVENT_TESTPOINT_TAKEN);

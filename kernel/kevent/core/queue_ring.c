@@ -9,7 +9,7 @@
  * thread that runs elsewhere would take an interrupt of its CPU, and most threads call anyway when
  * they find the ring empty.
  *
- * A miss that wakes a consumer sets no flag. kevent_more_left() sets it later if that consumer
+ * A miss that wakes a consumer sets no flag. kevent_more() sets it later if that consumer
  * does not collect soon. A call that leaves events behind sets the flag too, and a call that leaves
  * none clears it.
  *
@@ -252,26 +252,16 @@ void kevent_mappings_free(struct kevent_queue *q)
 }
 
 /*
- * Something has become ready, and no consumer is on its way: say so in the ring, if that is here.
- * Does not try memory that a wake-up has just found
- * away: each fault takes as long as a dozen stores, with interrupts off. Any context.
+ * A watch was put on the ready list, or a consumer leaves some there, which may have been woken for
+ * them. Unless another one is on its way, the ring says that they are there, if it is here. Does
+ * not try memory that a wake-up has just found away: each fault takes as long as a dozen stores,
+ * with interrupts off. Any context.
  */
 void kevent_more(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (q->ring.size && !q->ring.away && kevent_ring_select(q))
+	if (!list_empty(&q->ready) && !q->nr_woken &&
+	    q->ring.size && !q->ring.away && kevent_ring_select(q))
 		kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE);
-}
-
-/*
- * A consumer leaves watches on the ready list, or is held up. It may have been woken for
- * them. Unless another one is on its way, the ring says that they are there.
- */
-void kevent_more_left(struct kevent_queue *q)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	if (!list_empty(&q->ready) && !q->nr_woken)
-		kevent_more(q);
 }

@@ -18,23 +18,12 @@ u32 kevent_ring_spaces(const struct kevent_queue *q);
 void kevent_mappings_free(struct kevent_queue *q);
 
 void kevent_more(struct kevent_queue *q);
-void kevent_more_left(struct kevent_queue *q);
 
 /* Learn how far consumers of the ring are, who take entries without a call. */
 static inline void kevent_ring_sync(struct kevent_queue *q)
 {
 	if (kevent_ring_select(q))
 		kring_sync(&q->ring);
-}
-
-/*
- * A watch was put on the ready list. If it is the only one and no consumer is on its way,
- * the ring says that there is more.
- */
-static inline void kevent_more_listed(struct kevent_queue *q)
-{
-	if (!q->nr_woken && list_is_singular(&q->ready))
-		kevent_more(q);
 }
 
 #endif /* _KEVENT_QUEUE_RING_H */

@@ -122,17 +122,22 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 }
 
 /*
- * kevent_hit_late() of the only watch that is ready, which needs no poll. It was reported
- * where the ring is not mapped. A collection delivers the watches of sources whose entries
- * have more than conditions. It also delivers all watches if the ring is full, has a flag set, or
- * if its memory was away.
+ * A consumer of the ring is awake, in its address space, and a watch is ready, which was reported
+ * where the ring is not mapped. Stores its event as a hit would have, if that is all there is to
+ * do. Returns whether there is a new entry. Otherwise the consumer collects: several watches, one
+ * that needs a poll, or has more to say than conditions, and all if the ring is full, has a flag
+ * set, or if its memory was away.
  */
-bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
+bool kevent_hit_late(struct kevent_queue *q)
 {
+	struct kevent *ke = list_first_entry(&q->ready, struct kevent, link);
 	u64 kidx = q->ring.kidx;
 	bool stored;
 
-	if (kevent_mode(ke) != KEVENT_EDGE || !kevent_has_level(ke) ||
+	lockdep_assert_held(&q->ready_lock);
+
+	if (ke->state != KE_QUEUED || !list_is_singular(&q->ready) ||
+	    kevent_mode(ke) != KEVENT_EDGE || !kevent_has_level(ke) ||
 	    q->ring.flags || q->ring.away || !kevent_ring_select(q) ||
 	    !kevent_hit_store(q, ke, ke->ready, kevent_amount(ke, ke->ready)))
 		return false;

@@ -8,7 +8,6 @@
 #ifndef _KEVENT_REPORT_H
 #define _KEVENT_REPORT_H
 
-#include <linux/list.h>
 #include <linux/types.h>
 
 #include "queue.h"
@@ -24,21 +23,7 @@ int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount);
 void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount);
 bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount);
 
-bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke);
-
-/*
- * A consumer of the ring is awake, in its address space, and a watch is ready: stores the
- * event as a hit would have, if that is all there is to do. Returns whether there is a new
- * entry. Otherwise the consumer collects.
- */
-static inline bool kevent_hit_late(struct kevent_queue *q)
-{
-	struct kevent *ke = list_first_entry(&q->ready, struct kevent, link);
-
-	lockdep_assert_held(&q->ready_lock);
-
-	return ke->state == KE_QUEUED && list_is_singular(&q->ready) &&
-	       __kevent_hit_late(q, ke);
-}
+/* For a consumer of the ring that is awake */
+bool kevent_hit_late(struct kevent_queue *q);
 
 #endif /* _KEVENT_REPORT_H */

@@ -125,7 +125,9 @@ static void kevent_enqueue(struct kevent *ke)
 			return;
 		kevent_wake_for(ke, KEVENT_ANY);
 	}
-	kevent_more_listed(q);
+	/* Later ones find it set. */
+	if (list_is_singular(&q->ready))
+		kevent_more(q);
 }
 
 /* There is something to report: queue the watch, or note it. */

@@ -121,7 +121,7 @@ u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx)
 /* Find out whether there is something for a consumer. */
 static bool kevent_find_work(struct kevent_queue *q, const struct kevent_consumer *c)
 {
-	bool ring = kevent_wants_ring(q, c);
+	bool ring = kevent_wants_ring(c);
 
 	if (ring && kevent_find_entries(q, c))
 		return true;
@@ -141,7 +141,7 @@ static enum kevent_outcome kevent_next_step(struct kevent_queue *q,
 	/* As for __kevent_collect(), which follows */
 	if (unlikely(fatal_signal_pending(current)))
 		return KEVENT_COLLECT;
-	return kevent_wants_one(q, c) && kevent_hit_late(q) ?
+	return kevent_wants_one(c) && kevent_hit_late(q) ?
 	       KEVENT_STORED : KEVENT_COLLECT;
 }
 
@@ -184,11 +184,9 @@ static enum kevent_outcome kevent_awoke(struct kevent_queue *q,
  */
 static enum kevent_outcome kevent_try_again(struct kevent_consumer *c)
 {
-	int err = kevent_deadline_over(&c->until);
-
-	if (err == -EINTR)
+	if (kevent_is_interrupted())
 		return KEVENT_INTERRUPTED;
-	c->over = err;
+	c->over = c->until.nowait || kevent_deadline_is_past(&c->until);
 	if (!c->over)
 		return KEVENT_AWAKE;
 	c->patience -= KEVENT_TRY;
@@ -242,7 +240,7 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 		return kevent_next_step(q, c);
 	if (!list_empty(&q->ready)) {
 		kevent_wake_one(q, KEVENT_OF_BUFFER, false);
-		kevent_more_left(q);
+		kevent_more(q);
 	}
 	if (unlikely(q->wake_request)) {
 		if (kevent_take_request(q))
@@ -324,7 +322,7 @@ static enum kevent_outcome kevent_sleep(struct kevent_queue *q,
 	} while (outcome == KEVENT_AWAKE);
 	spin_unlock_irq(&q->ready_lock);
 out:
-	trace_kevent_wait(q, kevent_wants_ring(q, c), kevent_errno_of(outcome));
+	trace_kevent_wait(q, kevent_wants_ring(c), kevent_errno_of(outcome));
 	return outcome;
 }
 
@@ -439,7 +437,7 @@ static bool kevent_find_enough(struct kevent_queue *q, const struct kevent_consu
 {
 	u32 stored;
 
-	if (!kevent_wants_ring(q, c))
+	if (!kevent_wants_ring(c))
 		return (u32)c->to->kidx >= c->min_nr;
 	stored = kevent_stored(q, c->old_kidx);
 	if (likely(!stored) || stored >= c->min_nr)
@@ -463,7 +461,7 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 	c->over = false;
 	while (nr >= 0 && !kevent_find_enough(q, c)) {
 		/* Others may want what is not enough for this one. */
-		if (nr && kevent_wants_ring(q, c)) {
+		if (nr && kevent_wants_ring(c)) {
 			kevent_testpoint(q, KEVENT_TESTPOINT_STORED);
 			kevent_wake_others(q, nr);
 		}
@@ -477,7 +475,7 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 		if (outcome != KEVENT_COLLECT && outcome != KEVENT_RELIST)
 			return kevent_errno_of(outcome);
 		/* A call must not report a level watch twice to one buffer. */
-		empty = kevent_wants_ring(q, c) || !c->to->kidx;
+		empty = kevent_wants_ring(c) || !c->to->kidx;
 		nr = kevent_collect(q, c->to, c->max, empty && outcome == KEVENT_RELIST);
 		if (!nr && empty)
 			kevent_awake_end(q);

@@ -102,9 +102,9 @@ void kevent_sleepers_add(struct kevent_queue *q, struct kevent_consumer *c)
 	q->nr_asleep++;
 	c->asks = q->nr_taken;
 	c->since = q->nr_slept++;
-	c->several = (kevent_wants_ring(q, c) ? 0 : (u32)c->to->kidx) + 1 < c->min_nr;
+	c->several = (kevent_wants_ring(c) ? 0 : (u32)c->to->kidx) + 1 < c->min_nr;
 	q->nr_several += c->several;
-	if (!kevent_wants_ring(q, c)) {
+	if (!kevent_wants_ring(c)) {
 		list_add_tail(&c->peers, c->several ? &q->buffer_several :
 						      &q->buffer_sleepers);
 		return;
@@ -127,7 +127,7 @@ void kevent_sleepers_del(struct kevent_queue *q, struct kevent_consumer *c)
 
 	__list_del_entry(&c->link);
 	q->nr_several -= c->several;
-	if (c->several && kevent_wants_ring(q, c)) {
+	if (c->several && kevent_wants_ring(c)) {
 		rb_erase_cached(&c->node, &q->many_sleepers);
 		rb_erase_cached(&c->seen_node, &q->many_seen);
 	} else {
@@ -465,7 +465,7 @@ void kevent_pass_on(struct kevent_queue *q)
 		kevent_wake_one(q, KEVENT_ANY, true);
 	if (kevent_unread(q))
 		kevent_wake_one(q, KEVENT_OF_RING, false);
-	kevent_more_left(q);
+	kevent_more(q);
 }
 
 /*

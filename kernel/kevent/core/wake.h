@@ -124,17 +124,15 @@ void kevent_pass_unread(struct kevent_queue *q);
 void kevent_wake_left(struct kevent_queue *q);
 
 /* Does a consumer of the queue want the ring filled? If not, it has a buffer. */
-static inline bool kevent_wants_ring(const struct kevent_queue *q,
-				     const struct kevent_consumer *c)
+static inline bool kevent_wants_ring(const struct kevent_consumer *c)
 {
-	return c->to == &q->ring;
+	return kring_is_ring(c->to);
 }
 
 /* Would one event, stored now, end its wait? A member may have to park first. */
-static inline bool kevent_wants_one(const struct kevent_queue *q,
-				    const struct kevent_consumer *c)
+static inline bool kevent_wants_one(const struct kevent_consumer *c)
 {
-	return kevent_wants_ring(q, c) && c->min_nr == 1 && !c->member;
+	return kevent_wants_ring(c) && c->min_nr == 1 && !c->member;
 }
 
 /* Does a consumer sleep? Without ready_lock a hint. */
@@ -183,7 +181,7 @@ static inline bool kevent_may_wait_for_ring(struct kevent_queue *q)
 {
 	struct kevent_consumer *c = kevent_next_of_any(q, kevent_wakes_oldest(q));
 
-	return !c || kevent_wants_ring(q, c);
+	return !c || kevent_wants_ring(c);
 }
 
 #endif /* _KEVENT_WAKE_H */

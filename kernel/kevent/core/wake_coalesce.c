@@ -17,7 +17,7 @@
  *   callback of an idle queue runs once.
  * - Anything else that ends the sleep leads to kevent_join(), which reads the
  *   ready list, or is an event in the ring that found that list empty. If the consumer
- *   leaves without the event, kevent_more_left() sets KEVENT_RING_MORE.
+ *   leaves without the event, kevent_more() sets KEVENT_RING_MORE.
  * - A second consumer that is about to sleep ends the holding, and wakes one of the two for
  *   what is held. It would not sleep beside it, unless the ring is full.
  * - kevent_offer() ends the holding: an event that several queues could take goes to one
@@ -91,7 +91,7 @@ static u32 window_ns(const struct kevent_coalesce *c)
 static bool may_coalesce(const struct kevent_queue *q,
 			 const struct kevent_consumer *w)
 {
-	return kevent_wants_one(q, w) &&
+	return kevent_wants_one(w) &&
 	       READ_ONCE(q->coalesce.max_ns) && num_online_cpus() > 1 &&
 	       !rt_or_dl_task(current);
 }

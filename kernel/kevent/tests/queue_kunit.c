@@ -373,12 +373,12 @@ static void check_sleepers(struct kunit *test)
 		peers++;
 	}
 	list_for_each_entry(w, &q->buffer_sleepers, peers) {
-		KUNIT_EXPECT_FALSE(test, kevent_wants_ring(q, w));
+		KUNIT_EXPECT_FALSE(test, kevent_wants_ring(w));
 		KUNIT_EXPECT_FALSE(test, w->several);
 		peers++;
 	}
 	list_for_each_entry(w, &q->buffer_several, peers) {
-		KUNIT_EXPECT_FALSE(test, kevent_wants_ring(q, w));
+		KUNIT_EXPECT_FALSE(test, kevent_wants_ring(w));
 		KUNIT_EXPECT_TRUE(test, w->several);
 		peers++;
 	}
@@ -394,7 +394,7 @@ static u32 count_content(struct kevent_queue *q, u64 *first)
 
 	*first = U64_MAX;
 	list_for_each_entry(w, &q->sleepers, link) {
-		if (!kevent_wants_ring(q, w) || w->end > q->ring.kidx)
+		if (!kevent_wants_ring(w) || w->end > q->ring.kidx)
 			continue;
 		*first = min(*first, w->end);
 		nr++;
@@ -438,14 +438,20 @@ static void sleeper_with(struct kunit *test, struct kevent_consumer *w,
 static void sleeper_joins(struct kunit *test, struct kevent_consumer *w, u32 i)
 {
 	static struct kring empty;
-	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
 	u32 min_nr = 1 + i * 7 % 5;
 
 	/* It has seen some of what it waits for, and positions wrap around. */
 	sleeper_with(test, w, i % 4 ? NULL : &empty, min_nr, i % min_nr);
-	if (kevent_wants_ring(q, w))
+	if (kevent_wants_ring(w))
 		KUNIT_EXPECT_EQ(test, (u32)w->end, w->old_kidx + min_nr);
 	check_sleepers(test);
+}
+
+/* A ring of so many slots, in memory that nobody reads; none if @size is 0 */
+static void ring_has(struct kevent_queue *q, u32 size)
+{
+	q->ring.size = size;
+	q->ring.user = size ? (struct kevent_ring __user *)PAGE_SIZE : NULL;
 }
 
 static void sleepers_are_found_by_what_they_wait_for(struct kunit *test)
@@ -456,7 +462,7 @@ static void sleepers_are_found_by_what_they_wait_for(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	spin_lock_irq(&q->ready_lock);
-	q->ring.size = SIZE;
+	ring_has(q, SIZE);
 	q->ring.kidx = U32_MAX - 8ULL;
 	q->ring.uidx = q->ring.kidx;
 	for (i = 0; i < SIZE; i++) {
@@ -469,7 +475,7 @@ static void sleepers_are_found_by_what_they_wait_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->nr_asleep, SIZE / 4);
 	KUNIT_EXPECT_FALSE(test, kevent_wake_all(q, KEVENT_OF_BUFFER, false));
 	KUNIT_EXPECT_EQ(test, q->nr_woken, SIZE / 4);
-	q->ring.size = 0;
+	ring_has(q, 0);
 	check_sleepers(test);
 	spin_unlock_irq(&q->ready_lock);
 }
@@ -482,7 +488,7 @@ static void full_ring_wakes_who_has_some(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	spin_lock_irq(&q->ready_lock);
-	q->ring.size = 8;
+	ring_has(q, 8);
 	q->ring.kidx = 20;
 	q->ring.uidx = 13;
 	sleeper_with(test, &w[0], NULL, 2, 0);
@@ -494,7 +500,7 @@ static void full_ring_wakes_who_has_some(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w[1].woken);
 	KUNIT_EXPECT_FALSE(test, kevent_wake_one(q, KEVENT_OF_RING, false));
 	KUNIT_EXPECT_FALSE(test, w[0].woken || w[2].woken || w[2].done);
-	q->ring.size = 0;
+	ring_has(q, 0);
 	check_sleepers(test);
 	spin_unlock_irq(&q->ready_lock);
 }
@@ -508,7 +514,7 @@ static void event_is_for_one_that_it_is_enough_for(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	spin_lock_irq(&q->ready_lock);
-	q->ring.size = 8;
+	ring_has(q, 8);
 	q->ring.kidx = 20;
 	q->ring.uidx = 20;
 	sleeper_with(test, &w[0], NULL, 3, 0);
@@ -526,7 +532,7 @@ static void event_is_for_one_that_it_is_enough_for(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w[2].woken);
 	KUNIT_EXPECT_TRUE(test, kevent_wake_one(q, KEVENT_ANY, false));
 	KUNIT_EXPECT_TRUE(test, w[0].woken);
-	q->ring.size = 0;
+	ring_has(q, 0);
 	check_sleepers(test);
 	spin_unlock_irq(&q->ready_lock);
 }
