@@ -72,12 +72,22 @@ static void kevent_busy_spin(struct kevent_busy_waiter *w)
 
 	if (num_online_cpus() == 1)
 		return;
-	atomic_inc(&w->q->busy.spinning);
 	while (!kevent_busy_end(w, start)) {
 		cpu_relax();
 		cond_resched();
 	}
-	atomic_dec(&w->q->busy.spinning);
+}
+
+/* The device queue is forgotten if it brings nothing. A socket that becomes ready brings it back. */
+static void kevent_busy_poll_device(struct kevent_busy_waiter *w, u32 id)
+{
+	struct kevent_busy *busy = &w->q->busy;
+
+	napi_busy_loop(id, w->c->until.nowait ? NULL : kevent_busy_end, w,
+		       READ_ONCE(busy->prefer),
+		       READ_ONCE(busy->budget) ?: BUSY_POLL_BUDGET);
+	if (!kevent_busy_found(w))
+		WRITE_ONCE(busy->id, 0);
 }
 
 /* kevent_busy_wait() once busy polling is on */
@@ -90,17 +100,12 @@ void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_consumer *c
 	struct kevent_busy *busy = &q->busy;
 	u32 id = READ_ONCE(busy->id);
 
-	if (id < MIN_NAPI_ID) {
-		if (!c->until.nowait && READ_ONCE(busy->usecs))
-			kevent_busy_spin(&wait);
-		return;
-	}
-	napi_busy_loop(id, c->until.nowait ? NULL : kevent_busy_end, &wait,
-		       READ_ONCE(busy->prefer),
-		       READ_ONCE(busy->budget) ?: BUSY_POLL_BUDGET);
-	/* A socket that becomes ready brings it back. */
-	if (!kevent_busy_found(&wait))
-		WRITE_ONCE(busy->id, 0);
+	atomic_inc(&busy->spinning);
+	if (id >= MIN_NAPI_ID)
+		kevent_busy_poll_device(&wait, id);
+	else if (!c->until.nowait && READ_ONCE(busy->usecs))
+		kevent_busy_spin(&wait);
+	atomic_dec(&busy->spinning);
 }
 
 /* EPIOCSPARAMS or EPIOCGPARAMS */

@@ -62,7 +62,7 @@ struct wakeup_source;
  * @id:		of the device queue to poll, 0: none known
  * @budget:	packets at a time, 0: the default
  * @prefer:	leave interrupts of the device off while consumers poll it
- * @spinning:	consumers that look for events instead of sleeping
+ * @spinning:	consumers that look for events, or poll the device, instead of sleeping
  *
  * Read and written without a lock.
  */
