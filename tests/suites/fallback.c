@@ -198,6 +198,8 @@ static const struct skip skips[] = {
 	  " signal_queued.posix_timer_goes_on_when_observed_or_consumed"
 	  " signal.blocked_signals_are_consumed_and_not_pending"
 	  " signal.signal_of_a_thread_wakes_that_thread"
+	  " signal.signal_of_a_thread_wakes_it_among_many"
+	  " signal.poll_that_finds_a_signal_ends_others"
 	  " signal.consumed_signals_do_not_interrupt"
 	  " signal_queued.sender_gets_eagain_at_the_limit"
 	  " signal_queued.limit_holds_for_all_that_are_kept"
