@@ -53,6 +53,8 @@ bool ev_signal_share(struct kevent_sent *sent)
 		taken |= ev_signal_offer(ks, sent, true);
 		/* It may have been modified in between, and have taken nothing. */
 		ev_signal_release(ks);
+		guard(spinlock_irqsave)(&ks->kk.ke.queue->ready_lock);
+		ks->told &= ks->of_thread || ev_signal_is_pending(current, sent->sig);
 	}
 	return taken;
 }
