@@ -11,7 +11,7 @@ import time
 from lib import report, tree, vm
 from lib.paths import BUILD, LOG, TOP
 from session import session, status_of
-from tools import first, guests, versions
+from tools import cases, guests, versions
 
 GUEST = BUILD / "guest"
 STOCK = "stock-6.12"		# Debian's kernel, with the module
@@ -193,7 +193,7 @@ def run_suspend():
 
 def run_first():
     """What the first commands of a user install, build and say."""
-    return first.run(report.Report("first"))
+    return cases.run(report.Report("first"))
 
 
 def run_hang():
