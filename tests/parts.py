@@ -11,7 +11,7 @@ import time
 from lib import report, tree, vm
 from lib.paths import BUILD, LOG, TOP
 from session import session, status_of
-from tools import cases, versions
+from tools import cases
 
 GUEST = BUILD / "guest"
 STOCK = "stock-6.12"		# Debian's kernel, with the module
@@ -262,7 +262,6 @@ def run_stock(config=STOCK, **variables):
     """The same with the module, on a kernel as Debian has it. What the module lacks is in
     tests/suites/module.c. Without the module nothing may pass."""
     results = run_readme(config, "module", "--config", config)
-    add(results, versions.run(report.Report(config)))
     add(results, run_guest(config, config, KEVENT_BACKEND="module",
                            KEVENT_STORM_SECONDS=STORM_SHORT, **variables))
     print(f"{config:11} {results.exceptions} exceptions")
