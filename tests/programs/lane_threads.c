@@ -15,15 +15,21 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/close_range.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -1254,6 +1260,108 @@ static void oneshot_client(void)
 	ask(reach());
 }
 
+/* All descriptors from a number on are closed, those of connections and those above them. */
+static void have_file(int conn)
+{
+	check(conn < 0 || dup2(conn, 50) == 50, "dup2");
+	check(dup2(STDOUT_FILENO, 100) == 100, "dup2");
+}
+
+static void say_open(const char *what)
+{
+	printf("%s: %d %d\n", what, fcntl(50, F_GETFD), fcntl(100, F_GETFD));
+}
+
+/* The thread has a table of descriptors of its own after this. */
+static void *close_own(void *from)
+{
+	check(!close_range((unsigned int)(long)from, ~0U, CLOSE_RANGE_UNSHARE), "close_range");
+	return from;
+}
+
+static void close_in_thread(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	pthread_t thread;
+
+	begin(&thread, close_own, fd);
+	pthread_join(thread, NULL);
+	printf("here %d\n", fcntl(fd, F_GETFD));
+}
+
+static void lack_close_range(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = 4, .filter = code };
+
+	check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	      !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "seccomp");
+}
+
+static void range_client(void)
+{
+	struct rlimit few = { .rlim_cur = 256, .rlim_max = 256 };
+
+	have_file(-1);
+	closefrom(3);
+	say_open("no connection, closefrom");
+	have_file(-1);
+	printf("%d ", close_range(3, ~0U, 0));
+	say_open("no connection, close_range");
+	have_file(socket(AF_UNIX, SOCK_STREAM, 0));
+	closefrom(3);
+	say_open("not connected, closefrom");
+	have_file(socket(AF_UNIX, SOCK_STREAM, 0));
+	printf("%d ", close_range(3, ~0U, 0));
+	say_open("not connected, close_range");
+	have_file(reach());
+	warm(50, ask);
+	printf("%d ", close_range(3, ~0U, CLOSE_RANGE_CLOEXEC));
+	say_open("on exec");
+	printf("%d %d ", close_range(3, 49, 0), close_range(51, 99, 0));
+	say_open("beside it");
+	ask(50);
+	printf("%d ", close_range(50, 50, 0));
+	say_open("the connection");
+	printf("%d ", close_range(3, 2, 0));
+	printf("%d ", close_range(100, 100, -1));
+	printf("%s\n", strerrorname_np(errno));
+	have_file(reach());
+	warm(50, ask);
+	printf("%d ", close_range(3, ~0U, 0));
+	say_open("all");
+	have_file(reach());
+	warm(50, ask);
+	closefrom(3);
+	say_open("closefrom");
+	close_in_thread();
+	check(!setrlimit(RLIMIT_NOFILE, &few), "setrlimit");
+	have_file(reach());
+	ask(50);
+	lack_close_range();
+	closefrom(3);
+	say_open("no such call");
+}
+
+static void range_server(void)
+{
+	char byte;
+	int i, j, conn;
+
+	for (i = 0; i < 4; i++) {
+		conn = take();
+		for (j = i == 3 ? 3 : i == 0 ? -1 : 0; j < 4; j++)
+			answer(conn);
+		printf("end %zd\n", read(conn, &byte, 1));
+		close(conn);
+	}
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -1265,6 +1373,7 @@ static const struct {
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
 	CASE(many), CASE(crowd), CASE(turns), CASE(instances), CASE(taken), CASE(oneshot),
 	CASE(woken), CASE(end), CASE(mask), CASE(job), CASE(allocator), CASE(part), CASE(control),
+	CASE(range),
 };
 
 int main(int argc, char **argv)

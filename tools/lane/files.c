@@ -4,8 +4,10 @@
  */
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <linux/close_range.h>
+#include <sys/resource.h>
 
 #include "lane.h"
 
@@ -139,30 +141,45 @@ EXPORT int close(int fd)
 
 ALIAS(__close, close);
 
-/* Those in between that are streams' own stay. */
+/*
+ * Those in between that are streams' own stay. The table of descriptors is copied before the first
+ * one is closed, and once.
+ */
 EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 {
-	unsigned int end;
 	int fd;
 
-	if (first > last || first > INT_MAX || (flags & (int)CLOSE_RANGE_CLOEXEC))
+	if (first > last || first > INT_MAX || (flags & ~(int)CLOSE_RANGE_UNSHARE))
 		return real()->close_range(first, last, flags);
-	while (first <= last) {
+	if (flags && unshare(CLONE_FILES))
+		return -1;
+	for (;;) {
 		fd = lane_number_of(NULL, (int)first);
-		end = fd < 0 || (unsigned int)fd > last ? last + 1 : (unsigned int)fd;
-		if (end > first && real()->close_range(first, end - 1, flags))
+		if (fd < 0 || (unsigned int)fd > last)
+			return real()->close_range(first, last, 0);
+		if ((unsigned int)fd > first &&
+		    real()->close_range(first, (unsigned int)fd - 1, 0))
 			return -1;
-		if (end == last + 1)
-			break;
-		close(fd);
-		first = end + 1;
+		if (!is_private(fd))
+			close(fd);
+		if ((unsigned int)fd == last)
+			return 0;
+		first = (unsigned int)fd + 1;
 	}
-	return 0;
 }
 
+/* Where the kernel has no close_range(), or a filter refuses it, this closes one by one. */
 EXPORT void closefrom(int first)
 {
-	close_range(first < 0 ? 0 : (unsigned int)first, ~0U, 0);
+	struct rlimit most;
+	rlim_t fd;
+
+	if (first < 0)
+		first = 0;
+	if (!close_range((unsigned int)first, ~0U, 0) || getrlimit(RLIMIT_NOFILE, &most))
+		return;
+	for (fd = (rlim_t)first; fd < most.rlim_cur && fd < INT_MAX; fd++)
+		close((int)fd);
 }
 
 /* --- children ------------------------------------------------------------ */
