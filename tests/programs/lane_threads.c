@@ -712,6 +712,37 @@ static void many_client(void)
 	put(one, "done");
 }
 
+/* The listener is closed, and its number is another file's, while a thread waits for clients. */
+static atomic_int accepted;
+
+static void *take_one(void *unused)
+{
+	thread_id = gettid();
+	accepted = take();
+	return unused;
+}
+
+static void accept_server(void)
+{
+	int one = take(), i;
+	pthread_t thread;
+
+	begin(&thread, take_one, 0);
+	await_sleep();
+	check(dup2(STDOUT_FILENO, listener) == listener, "dup2");
+	put(one, "next");
+	pthread_join(thread, NULL);
+	for (i = 0; i < 1000; i++)
+		answer(accepted);
+	get(accepted);
+}
+
+static void accept_client(void)
+{
+	get(reach());
+	many_client();
+}
+
 /* A thread waits beside another one that does so all the time. */
 static void crowd_server(void)
 {
@@ -1373,7 +1404,7 @@ static const struct {
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
 	CASE(many), CASE(crowd), CASE(turns), CASE(instances), CASE(taken), CASE(oneshot),
 	CASE(woken), CASE(end), CASE(mask), CASE(job), CASE(allocator), CASE(part), CASE(control),
-	CASE(range),
+	CASE(range), CASE(accept),
 };
 
 int main(int argc, char **argv)

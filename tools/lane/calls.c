@@ -546,21 +546,38 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len)
 
 ALIAS(__connect, connect);
 
-static int accepted(int listener, int fd)
+/* Before the call: when it returns, another thread may have closed the listener. */
+static bool takes_streams(int listener)
 {
-	const struct conn *c = lane_find_kind(listener, CONN);
+	const struct conn *c;
+	bool takes;
 
-	if (fd >= 0 && c && c->bound)
+	if (!is_conn(listener))
+		return false;
+	lane_lock();
+	c = lane_find_kind(listener, CONN);
+	takes = c && c->bound;
+	lane_unlock_only();
+	return takes;
+}
+
+static int accepted(int fd, bool is_stream)
+{
+	if (fd >= 0 && is_stream)
 		lane_conn_new(fd, CANDIDATE);
 	return fd;
 }
 
 EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	return accepted(fd, real()->accept(fd, addr, len));
+	bool is_stream = takes_streams(fd);
+
+	return accepted(real()->accept(fd, addr, len), is_stream);
 }
 
 EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	return accepted(fd, real()->accept4(fd, addr, len, flags));
+	bool is_stream = takes_streams(fd);
+
+	return accepted(real()->accept4(fd, addr, len, flags), is_stream);
 }
