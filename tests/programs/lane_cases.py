@@ -269,6 +269,132 @@ def peek_client(conn):
     sync()
 
 
+def say_peeked(conn):
+    """Two ways by which bytes come are one to a peek."""
+    buffers = [bytearray(2), bytearray(0), bytearray(10)]
+    say(conn.recv(10, socket.MSG_PEEK), count(conn), conn.recv(4, socket.MSG_PEEK))
+    say(conn.recvmsg_into(buffers, 0, socket.MSG_PEEK)[0], buffers)
+    say(read_all(conn, 6), catch(conn.recv, 1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+
+
+def peek_memory_server(conn):
+    warm(conn)
+    sync()
+    say_peeked(conn)
+    sync()
+
+
+def peek_memory_client(conn):
+    warm(conn)
+    conn.sendall(b'abcdef')
+    sync()
+    sync()
+
+
+def peek_rest_server(conn):
+    """It goes back to the socket: the first bytes were in memory."""
+    warm(conn)
+    sync()
+    conn.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+    sync()
+    sync()
+    say_peeked(conn)
+    sync()
+
+
+def peek_rest_client(conn):
+    warm(conn)
+    conn.sendall(b'abc')
+    sync()
+    sync_beside(conn)
+    conn.sendall(b'def')
+    sync()
+    sync()
+
+
+def peek_back_server(conn):
+    """The other side goes back, and the first bytes are in memory still."""
+    warm(conn)
+    sync_beside(conn)
+    say_peeked(conn)
+    sync()
+
+
+def peek_back_client(conn):
+    warm(conn)
+    conn.sendall(b'abc')
+    conn.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+    conn.sendall(b'def')
+    sync()
+    sync()
+
+
+def peek_spins_server(conn):
+    """The same, of a side that makes no other call."""
+    warm(conn)
+    while len(conn.recv(10, socket.MSG_PEEK)) < 6:
+        pass
+    sync()
+    say(read_all(conn, 6))
+    sync()
+
+
+peek_spins_client = peek_back_client
+
+
+def peek_joins_server(conn):
+    """The first bytes are in the socket, and the next ones in memory."""
+    sync()
+    say(conn.recv(1))
+    sync()
+    sync()
+    say_peeked(conn)
+    sync()
+    warm(conn)
+
+
+def peek_joins_client(conn):
+    conn.sendall(b'xabc')
+    sync()
+    sync()
+    conn.sendall(b'def')
+    sync()
+    sync()
+    warm(conn)
+
+
+def recv_none(conn, flags):
+    """socket.recv() makes no call for no bytes."""
+    ret = libc.recv(conn.fileno(), None, 0, flags)
+    return ret if ret >= 0 else errno.errorcode[ctypes.get_errno()]
+
+
+def read_none(conn, flags):
+    """Calls for no bytes"""
+    say(recv_none(conn, flags), catch(lambda: conn.recvmsg_into([], 0, flags)[0]),
+        recv_none(conn, flags | socket.MSG_PEEK),
+        catch(lambda: conn.recvmsg_into([], 0, flags | socket.MSG_PEEK)[0]),
+        catch(os.read, conn.fileno(), 0), catch(os.readv, conn.fileno(), [bytearray(0)]))
+
+
+def none_server(conn):
+    warm(conn)
+    read_none(conn, socket.MSG_DONTWAIT)
+    sync()
+    say(recv_none(conn, 0), bits(conn, select.POLLIN))
+    read_none(conn, 0)
+    say(conn.recv(10))
+    sync()
+    read_none(conn, 0)
+
+
+def none_client(conn):
+    warm(conn)
+    sync()
+    conn.sendall(b'x')
+    sync()
+
+
 def waitall_server(conn):
     warm(conn)
     for i in range(3):

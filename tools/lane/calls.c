@@ -2,6 +2,7 @@
 /*
  * kevent-lane: calls on one descriptor
  */
+#include <limits.h>
 #include <string.h>
 #include <sys/un.h>
 #include <linux/sockios.h>
@@ -35,11 +36,12 @@ static bool send_one(int fd, const void *buf, size_t len, int flags, ssize_t *re
 
 /* --- reading ------------------------------------------------------------- */
 
+/* For no bytes, read() and readv() do not wait: recv() does. */
 EXPORT ssize_t read(int fd, void *buf, size_t size)
 {
 	ssize_t ret;
 
-	return recv_one(fd, buf, size, 0, &ret) ? ret : real()->read(fd, buf, size);
+	return size && recv_one(fd, buf, size, 0, &ret) ? ret : real()->read(fd, buf, size);
 }
 
 ALIAS(__read, read);
@@ -51,11 +53,21 @@ EXPORT ssize_t __read_chk(int fd, void *buf, size_t size, size_t room)
 	return read(fd, buf, size);
 }
 
+static bool has_room(const struct iovec *iov, int nr)
+{
+	int i = 0;
+
+	while (i < nr && i < IOV_MAX && !iov[i].iov_len)
+		i++;
+	return i < nr && i < IOV_MAX;
+}
+
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int nr)
 {
 	ssize_t ret;
 
-	return is_conn(fd) && lane_recv(fd, iov, nr, 0, &ret) ? ret : real()->readv(fd, iov, nr);
+	return is_conn(fd) && has_room(iov, nr) && lane_recv(fd, iov, nr, 0, &ret) ? ret :
+	       real()->readv(fd, iov, nr);
 }
 
 EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
@@ -457,24 +469,21 @@ EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return real()->setsockopt(fd, level, name, value, len);
 }
 
-/* FIONREAD: bytes that can be read; at most so many are in memory */
+/* FIONREAD: bytes that can be read */
 static int count_bytes(int fd, int *nr)
 {
-	static unsigned char bytes[256 << 10];
-	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
 	struct conn *c = lane_conn(fd, true);
-	ssize_t ret = 0, rest = 0;
 
 	if (!c)
 		return NOT_OURS;
 	lane_glance();
-	if (lane_has_rest(c))
-		rest = lane_rest_read(c, &iov, 1, true);
-	if (c->state == STREAM)
-		ret = kevent_stream_peek(c->s, bytes, sizeof(bytes));
-	else if (!real()->ioctl(fd, FIONREAD, nr))
-		ret = *nr;
-	*nr = (int)(rest + (ret > 0 ? ret : 0));
+	if (c->state == STREAM) {
+		*nr = lane_count(c, fd);
+		return 0;
+	}
+	if (real()->ioctl(fd, FIONREAD, nr))
+		*nr = 0;
+	*nr += (int)lane_rest_size(c);
 	return 0;
 }
 

@@ -168,6 +168,21 @@ static int take_bytes(struct conn *c, bool of_memory)
 	return ret;
 }
 
+/*
+ * While a stream is between the socket and memory, it may have bytes in both. Those in front are
+ * kept, so that a peek sees the others, too. False: it is not between them.
+ */
+bool lane_conn_keep(struct conn *c)
+{
+	int memory = c->state == STREAM ? kevent_stream_memory(c->s) : 0;
+
+	if (memory != KEVENT_STREAM_SENDS && memory != KEVENT_STREAM_RECEIVES)
+		return false;
+	/* The last bell may be there. A program that only peeks takes no events otherwise. */
+	lane_take_events();
+	return !take_bytes(c, memory == KEVENT_STREAM_RECEIVES);
+}
+
 /* --- back to the socket -------------------------------------------------- */
 
 /* A call on what a parent or a child has in memory */

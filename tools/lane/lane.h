@@ -248,6 +248,7 @@ int lane_conn_try_leave(struct conn *c);
 int lane_conn_leave(struct conn *c, int64_t deadline);
 int lane_conn_cut(struct conn *c, int fd);
 void lane_count_in(int memory, ssize_t nr);
+bool lane_conn_keep(struct conn *c);
 void lane_forget_parent(void);
 /* READS: the call cannot have the rest; READS_REST: it can. */
 enum use { WRITES, READS, READS_REST };
@@ -263,6 +264,7 @@ int lane_is_lost(struct conn *c, int fd);
 
 /* rest.c */
 bool lane_has_rest(const struct conn *c);
+size_t lane_rest_size(const struct conn *c);
 bool lane_rest_is_large(const struct conn *c);
 ssize_t lane_rest_read(struct conn *c, const struct iovec *iov, int nr, bool peek);
 int lane_rest_add(struct conn *c, const void *data, size_t len);
@@ -284,6 +286,7 @@ bool lane_is_listed(const struct sockaddr *addr, socklen_t len);
 /* transfer.c; false: the caller makes the call on the socket. */
 bool lane_is_nonblocking(int fd, int flags);
 bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got);
+int lane_count(struct conn *c, int fd);
 void lane_end_turn(struct conn *c);
 bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent);
 

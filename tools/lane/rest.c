@@ -17,10 +17,15 @@ bool lane_has_rest(const struct conn *c)
 	return c->rest && __atomic_load_n(&c->rest->at, __ATOMIC_ACQUIRE) < c->rest->size;
 }
 
+size_t lane_rest_size(const struct conn *c)
+{
+	return lane_has_rest(c) ? c->rest->size - c->rest->at : 0;
+}
+
 /* A peer that breaks the rules could send without end. */
 bool lane_rest_is_large(const struct conn *c)
 {
-	return lane_has_rest(c) && c->rest->size - c->rest->at >= LARGE;
+	return lane_rest_size(c) >= LARGE;
 }
 
 static size_t copy_out(const struct rest *r, size_t at, const struct iovec *iov, int nr)
@@ -54,7 +59,7 @@ ssize_t lane_rest_read(struct conn *c, const struct iovec *iov, int nr, bool pee
 /* Before another process has it: while the connection goes back to the socket. */
 int lane_rest_add(struct conn *c, const void *data, size_t len)
 {
-	size_t old = lane_has_rest(c) ? c->rest->size - c->rest->at : 0;
+	size_t old = lane_rest_size(c);
 	struct rest *r = mmap(NULL, sizeof(*r) + old + len, PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 

@@ -10,6 +10,7 @@
 #define MAX_IOV		1024
 #define PART		16	/* buffers that one further step takes */
 #define ANSWERS		8
+#define MOST		(256 << 10)	/* bytes that a peek into several buffers sees */
 #define UNKNOWN		(-2)	/* deadline: no wait yet */
 #define RECV_FLAGS	(MSG_DONTWAIT | MSG_PEEK | MSG_WAITALL | MSG_NOSIGNAL | MSG_TRUNC | \
 			 MSG_CMSG_CLOEXEC)
@@ -114,22 +115,82 @@ static void see_peer(struct conn *c)
 	c->asked = false;
 }
 
-static ssize_t read_stream(struct conn *c, const struct iovec *iov, int nr, bool peek)
+static ssize_t read_stream(struct conn *c, const struct iovec *iov, int nr)
 {
 	int memory = kevent_stream_memory(c->s);
-	ssize_t ret;
+	ssize_t ret = kevent_stream_readv(c->s, iov, (unsigned int)nr);
 
-	while (peek && nr > 1 && !iov->iov_len) {
-		iov++;
-		nr--;
-	}
-	ret = peek ? kevent_stream_peek(c->s, iov->iov_base, iov->iov_len) :
-		     kevent_stream_readv(c->s, iov, (unsigned int)nr);
-	if (ret <= 0 || peek)
+	if (ret <= 0)
 		return ret;
 	lane_count_in(memory, ret);
 	see_peer(c);
 	return ret;
+}
+
+static unsigned char peeked[MOST];
+
+/* What is behind the rest */
+static ssize_t peek_next(struct conn *c, int fd, void *buf, size_t size)
+{
+	long ret;
+
+	if (c->state == STREAM)
+		return kevent_stream_peek(c->s, buf, size);
+	ret = lane_call(SYS_recvfrom, fd, buf, size, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
+	return ret < 0 ? -errno : ret;
+}
+
+/* Copies the first bytes of @peeked behind @skip bytes of the buffers. */
+static void scatter(const struct iovec *iov, size_t skip, size_t left)
+{
+	const unsigned char *from = peeked;
+	size_t len;
+
+	for (; left; iov++) {
+		if (skip >= iov->iov_len) {
+			skip -= iov->iov_len;
+			continue;
+		}
+		len = iov->iov_len - skip < left ? iov->iov_len - skip : left;
+		memcpy((char *)iov->iov_base + skip, from, len);
+		from += len;
+		left -= len;
+		skip = 0;
+	}
+}
+
+static ssize_t peek_all(struct conn *c, int fd, const struct iovec *iov, int nr, size_t want)
+{
+	size_t done = lane_has_rest(c) ? (size_t)lane_rest_read(c, iov, nr, true) : 0;
+	ssize_t ret = 0;
+
+	if (done < want && nr == 1) {
+		ret = peek_next(c, fd, (char *)iov->iov_base + done, want - done);
+	} else if (done < want) {
+		ret = peek_next(c, fd, peeked, want - done < MOST ? want - done : MOST);
+		scatter(iov, done, ret > 0 ? (size_t)ret : 0);
+	}
+	return done ? (ssize_t)done + (ret > 0 ? ret : 0) : ret;
+}
+
+/* All that a read of several steps would take: a program may peek until it sees enough. */
+static ssize_t peek(struct conn *c, int fd, const struct iovec *iov, int nr)
+{
+	size_t want = length(iov, nr);
+	ssize_t ret = peek_all(c, fd, iov, nr, want);
+
+	if (ret > 0 && (size_t)ret < want && lane_conn_keep(c))
+		ret = peek_all(c, fd, iov, nr, want);
+	return ret;
+}
+
+/* How many bytes of a stream can be read */
+int lane_count(struct conn *c, int fd)
+{
+	struct iovec iov = { .iov_base = peeked, .iov_len = MOST };
+	ssize_t ret = peek(c, fd, &iov, 1);
+
+	return ret > 0 ? (int)ret : 0;
 }
 
 static ssize_t read_once(struct conn *c, int fd, struct vector *v, int flags)
@@ -139,11 +200,23 @@ static ssize_t read_once(struct conn *c, int fd, struct vector *v, int flags)
 
 	if (c->state == LOST)
 		return lane_is_lost(c, fd);
-	if (lane_has_rest(c))
-		return lane_rest_read(c, iov, nr, flags & MSG_PEEK);
-	if (c->state == PLAIN)
+	if (c->state == PLAIN && !lane_has_rest(c))
 		return NOT_OURS;
-	return read_stream(c, iov, nr, flags & MSG_PEEK);
+	if (flags & MSG_PEEK)
+		return peek(c, fd, iov, nr);
+	if (lane_has_rest(c))
+		return lane_rest_read(c, iov, nr, false);
+	return read_stream(c, iov, nr);
+}
+
+/* A call for no bytes waits for some all the same. */
+static ssize_t read_none(struct conn *c, int fd)
+{
+	if (c->state == LOST)
+		return lane_is_lost(c, fd);
+	if (c->state == PLAIN && !lane_has_rest(c))
+		return NOT_OURS;
+	return lane_conn_poll(c, fd, POLLIN) ? 0 : -EAGAIN;
 }
 
 /* -EAGAIN: for a call that waits, there may be more now. */
@@ -166,7 +239,7 @@ static ssize_t read_all(struct conn *c, int fd, struct vector *v, int flags, int
 	ssize_t ret;
 
 	for (;;) {
-		ret = read_once(c, fd, v, flags);
+		ret = want ? read_once(c, fd, v, flags) : read_none(c, fd);
 		if (ret > 0)
 			advance(v, (size_t)ret);
 		if (!ret || (ret > 0 && (!all || v->done == want)))
