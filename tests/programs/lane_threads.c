@@ -6,6 +6,7 @@
  * cases. What a side prints must not depend on how the bytes go.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -1291,6 +1293,75 @@ static void oneshot_client(void)
 	ask(reach());
 }
 
+/* A child of fork() gets a signal before kevent-lane has forgotten what is its parent's. */
+static volatile pid_t armed;
+static volatile ssize_t written;
+static volatile int write_error;
+
+static void interrupt_child(void)
+{
+	if (!armed || armed == getpid())
+		return;
+	armed = 0;
+	raise(SIGUSR1);
+}
+
+/* kevent-lane closes the descriptors of the parent by it. */
+long syscall(long nr, ...)
+{
+	static long (*next)(long nr, ...);
+	long arg[6];
+	va_list ap;
+	int i;
+
+	if (!next)
+		next = (__typeof__(next))dlsym(RTLD_NEXT, "syscall");
+	va_start(ap, nr);
+	for (i = 0; i < 6; i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	if (nr == SYS_close)
+		interrupt_child();
+	return next(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+static void write_in_child(int sig)
+{
+	(void)sig;
+	handled++;
+	written = write(of_handler, "from", 4);
+	write_error = errno;
+}
+
+static void child_client(void)
+{
+	pid_t child;
+
+	of_handler = reach();
+	warm(of_handler, ask);
+	signal(SIGUSR1, write_in_child);
+	armed = getpid();
+	child = fork();
+	if (!child) {
+		interrupt_child();
+		printf("%d %zd", handled, written);
+		printf(" %s\n", written < 0 ? strerrorname_np(write_error) : "");
+		exit(0);
+	}
+	waitpid(child, NULL, 0);
+	put(of_handler, "done");
+}
+
+static void child_server(void)
+{
+	int conn = take();
+	char byte;
+
+	warm(conn, answer);
+	while (read(conn, &byte, 1) == 1)
+		;
+}
+
 /* All descriptors from a number on are closed, those of connections and those above them. */
 static void have_file(int conn)
 {
@@ -1404,7 +1475,7 @@ static const struct {
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
 	CASE(many), CASE(crowd), CASE(turns), CASE(instances), CASE(taken), CASE(oneshot),
 	CASE(woken), CASE(end), CASE(mask), CASE(job), CASE(allocator), CASE(part), CASE(control),
-	CASE(range), CASE(accept),
+	CASE(range), CASE(accept), CASE(child),
 };
 
 int main(int argc, char **argv)

@@ -471,11 +471,12 @@ void lane_forget_parent(void)
 {
 	struct conn *c;
 
-	lane_lock_in_child();
 	lane_threads_forget();
 	lane_hub_forget();
 	lane_stats = (struct lane_stats){ .streams = 0 };
 	LIST_FOREACH(c, &lane_conns, all)
 		if (c->state == STREAM || (c->state == CANDIDATE && lane_settings.forks_alone))
 			c->state = LOST;
+	/* Last: a handler of the child may use them now. */
+	lane_unlock_in_child();
 }

@@ -177,7 +177,7 @@ void lane_put(struct object *o);
 void lane_lock(void);
 void lane_unlock(void);
 void lane_unlock_only(void);
-void lane_lock_in_child(void);
+void lane_unlock_in_child(void);
 bool lane_is_inside(void);
 
 /* signals.c */
@@ -187,8 +187,8 @@ bool lane_is_inside(void);
 
 extern __thread volatile sig_atomic_t lane_interrupted, lane_put_off
 	__attribute__((tls_model("initial-exec")));
-/* Handlers that were put off; in a child they are the parent's. */
-void lane_signals_again(bool in_child);
+/* Handlers that were put off in this process */
+void lane_signals_again(void);
 
 /* hub.c */
 int lane_private_copy(int fd, struct conn *c);

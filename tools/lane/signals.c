@@ -14,12 +14,14 @@
 
 #define NR_SIGNALS	65
 
-static struct sigaction handlers[NR_SIGNALS];	/* as the program has given them */
+/* As the program has given them. A handler may run while another thread changes one. */
+static struct sigaction handlers[NR_SIGNALS];
 
 __thread volatile sig_atomic_t lane_interrupted;
 __thread volatile sig_atomic_t lane_put_off;
 static __thread siginfo_t put_off[NR_SIGNALS];
 static __thread volatile sig_atomic_t is_put_off[NR_SIGNALS];
+static __thread pid_t put_off_in[NR_SIGNALS];	/* the process: a child leaves its parent's */
 
 /* Of a signal that is put off: is it blocked when the call has restored the mask of the thread? */
 #define STAYS_BLOCKED	2
@@ -34,28 +36,29 @@ static int install(int sig, const struct sigaction *act, struct sigaction *old);
 
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
-	struct sigaction act = handlers[sig];
+	__typeof__(handlers->sa_sigaction) handler =
+		__atomic_load_n(&handlers[sig].sa_sigaction, __ATOMIC_ACQUIRE);
+	int flags = __atomic_load_n(&handlers[sig].sa_flags, __ATOMIC_RELAXED);
 	sigset_t *mask = &((ucontext_t *)context)->uc_sigmask;
 	struct sleep *sleep;
 
 	if (lane_is_inside() && !is_fault(sig)) {
 		put_off[sig] = *info;
+		put_off_in[sig] = getpid();
 		is_put_off[sig] = sigismember(mask, sig) ? STAYS_BLOCKED : 1;
 		lane_put_off = 1;
-		if (act.sa_flags & (int)SA_RESETHAND)
-			install(sig, &act, NULL);
+		if (flags & (int)SA_RESETHAND)
+			install(sig, &handlers[sig], NULL);
 		/* Later ones stay in the kernel until then. */
 		sigaddset(mask, sig);
 		return;
 	}
 	sleep = lane_before_handler();
-	if (act.sa_flags & SA_SIGINFO)
-		act.sa_sigaction(sig, info, context);
-	else
-		act.sa_handler(sig);
+	/* As from the kernel, one without SA_SIGINFO has all three, too. */
+	handler(sig, info, context);
 	lane_after_handler(sleep);
 	/* The handler may have slept, too. */
-	lane_interrupted |= act.sa_flags & SA_RESTART ? RESTART : NO_RESTART;
+	lane_interrupted |= flags & SA_RESTART ? RESTART : NO_RESTART;
 }
 
 static int install(int sig, const struct sigaction *act, struct sigaction *old)
@@ -67,9 +70,10 @@ static int install(int sig, const struct sigaction *act, struct sigaction *old)
 	return real()->sigaction(sig, &mine, old);
 }
 
-void lane_signals_again(bool in_child)
+void lane_signals_again(void)
 {
 	sigset_t again, blocked;
+	pid_t pid = getpid();
 	int sig;
 
 	sigemptyset(&again);
@@ -81,13 +85,19 @@ void lane_signals_again(bool in_child)
 		if (is_put_off[sig] == STAYS_BLOCKED)
 			sigaddset(&blocked, sig);
 		is_put_off[sig] = 0;
-		if (!in_child)
-			syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig,
-				&put_off[sig]);
+		if (put_off_in[sig] == pid)
+			syscall(SYS_rt_tgsigqueueinfo, pid, gettid(), sig, &put_off[sig]);
 		sigaddset(&again, sig);
 	}
 	pthread_sigmask(SIG_UNBLOCK, &again, NULL);
 	pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+}
+
+static void keep(int sig, const struct sigaction *act)
+{
+	handlers[sig].sa_mask = act->sa_mask;
+	__atomic_store_n(&handlers[sig].sa_flags, act->sa_flags, __ATOMIC_RELAXED);
+	__atomic_store_n(&handlers[sig].sa_sigaction, act->sa_sigaction, __ATOMIC_RELEASE);
 }
 
 EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
@@ -100,13 +110,13 @@ EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old
 		return real()->sigaction(sig, act, old);
 	before = handlers[sig];
 	if (act && act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN) {
-		handlers[sig] = *act;
+		keep(sig, act);
 		ret = install(sig, act, old);
 	} else {
 		ret = real()->sigaction(sig, act, old);
 	}
 	if (ret)
-		handlers[sig] = before;
+		keep(sig, &before);
 	if (!ret && old && old->sa_sigaction == on_signal)
 		*old = before;
 	return ret;

@@ -33,7 +33,7 @@ void lane_unlock_only(void)
 	}
 	inside = 0;
 	if (__builtin_expect(lane_put_off, 0))
-		lane_signals_again(false);
+		lane_signals_again();
 }
 
 void lane_unlock(void)
@@ -42,12 +42,13 @@ void lane_unlock(void)
 	lane_unlock_only();
 }
 
-void lane_lock_in_child(void)
+/* Of a thread that has forked with the lock */
+void lane_unlock_in_child(void)
 {
 	pthread_mutex_init(&mutex, NULL);
 	locked = false;
 	inside = 0;
-	lane_signals_again(true);
+	lane_signals_again();
 }
 
 bool lane_is_inside(void)
