@@ -25,6 +25,15 @@ def libc():
     return Path(info.file.decode())
 
 
+def allocators(path):
+    """Functions of the program's allocator that it calls: a handler may have interrupted that."""
+    out = subprocess.run(["nm", "-D", "--undefined-only", path], stdout=subprocess.PIPE, text=True,
+                         check=True).stdout
+    names = {line.split()[-1].split("@")[0] for line in out.splitlines()}
+    return sorted(names & {"malloc", "calloc", "realloc", "reallocarray", "free", "strdup",
+                           "aligned_alloc", "posix_memalign"})
+
+
 def forgotten(path):
     """Names at the same address as a covered one, and its usual variants"""
     covered, all_names = names_of(path), names_of(libc())

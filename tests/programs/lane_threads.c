@@ -1124,16 +1124,56 @@ static void job_client(void)
 	put(fd.fd, "done");
 }
 
-/* An allocator that is locked from a handler before fork() to those behind it */
-static bool is_locked;
-static int freed;
+/*
+ * An allocator that is locked from a handler before fork() to those behind it, or while a signal
+ * interrupts it. It counts the calls that would hang, or break it.
+ */
+static volatile sig_atomic_t is_locked, interrupts, wrong_calls;
 
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t nr, size_t size);
+void *__libc_realloc(void *memory, size_t size);
 void __libc_free(void *memory);
+
+void *malloc(size_t size)
+{
+	wrong_calls += is_locked;
+	if (interrupts) {
+		interrupts = false;
+		is_locked = true;
+		raise(SIGUSR1);
+		is_locked = false;
+	}
+	return __libc_malloc(size);
+}
+
+void *calloc(size_t nr, size_t size)
+{
+	wrong_calls += is_locked;
+	return __libc_calloc(nr, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+	wrong_calls += is_locked;
+	return __libc_realloc(memory, size);
+}
 
 void free(void *memory)
 {
-	freed += is_locked;
+	wrong_calls += is_locked;
 	__libc_free(memory);
+}
+
+static void be_interrupted(void (*handler)(int sig))
+{
+	static void *volatile memory;
+
+	signal(SIGUSR1, handler);
+	interrupts = true;
+	memory = malloc(100);
+	free(memory);
+	printf("%d\n", wrong_calls);
 }
 
 static void lock(void)
@@ -1155,15 +1195,66 @@ static void allocator_client(void)
 	pthread_atfork(lock, unlock, unlock);
 	child = fork();
 	if (!child)
-		_exit(freed);
+		_exit(wrong_calls);
 	waitpid(child, &status, 0);
-	printf("%d %d\n", freed, status);
+	printf("%d %d\n", wrong_calls, status);
 	put(conn, "done");
 }
 
 static void allocator_server(void)
 {
 	first_server();
+}
+
+/* Handlers end a server and a client, and the client uses another connection before. */
+static void end_all(int sig)
+{
+	(void)sig;
+	close(listener);
+	close(of_handler);
+}
+
+static void malloc_server(void)
+{
+	int one = take();
+	char byte;
+
+	warm(one, answer);
+	printf("end %zd\n", read(one, &byte, 1));
+	of_handler = take();
+	warm(of_handler, answer);
+	be_interrupted(end_all);
+	check(fcntl(listener, F_GETFD) < 0 && fcntl(of_handler, F_GETFD) < 0, "close");
+}
+
+static void use_new(int sig)
+{
+	struct pollfd many[100] = { { .fd = of_handler } };
+	struct timeval none = { .tv_sec = 0 };
+	fd_set set;
+	int ep;
+
+	(void)sig;
+	close(of_handler);
+	many[0].fd = reach();
+	ep = epoll_of(many[0].fd);
+	warm(many[0].fd, ask);
+	FD_ZERO(&set);
+	FD_SET(many[0].fd, &set);
+	poll(many, 100, 0);
+	select(many[0].fd + 1, &set, NULL, NULL, &none);
+	of_handler = many[0].fd;
+	close(ep);
+}
+
+static void malloc_client(void)
+{
+	char byte;
+
+	of_handler = reach();
+	warm(of_handler, ask);
+	be_interrupted(use_new);
+	printf("end %zd\n", read(of_handler, &byte, 1));
 }
 
 /* A write has sent a part when another thread leaves the memory, and the peer goes. */
@@ -1475,7 +1566,7 @@ static const struct {
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
 	CASE(many), CASE(crowd), CASE(turns), CASE(instances), CASE(taken), CASE(oneshot),
 	CASE(woken), CASE(end), CASE(mask), CASE(job), CASE(allocator), CASE(part), CASE(control),
-	CASE(range), CASE(accept), CASE(child),
+	CASE(range), CASE(accept), CASE(child), CASE(malloc),
 };
 
 int main(int argc, char **argv)

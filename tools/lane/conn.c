@@ -14,17 +14,20 @@ struct lane_stats lane_stats;
 /* Where stdio of libc may be used, which calls nothing of this object, it is a plain socket. */
 void lane_conn_new(int fd, enum state state)
 {
-	struct conn *c = fd > STDERR_FILENO ? lane_new(CONN, sizeof(*c)) : NULL;
+	struct conn *c;
 
-	if (!c)
+	if (fd <= STDERR_FILENO)
 		return;
-	c->state = state;
-	c->offers = state == NEW;
-	LIST_INIT(&c->interests);
 	lane_lock();
-	LIST_INSERT_HEAD(&lane_conns, c, all);
-	if (!lane_table_set(fd, &c->o))
-		lane_put(&c->o);
+	c = lane_new(CONN, sizeof(*c));
+	if (c) {
+		c->state = state;
+		c->offers = state == NEW;
+		LIST_INIT(&c->interests);
+		LIST_INSERT_HEAD(&lane_conns, c, all);
+		if (!lane_table_set(fd, &c->o))
+			lane_put(&c->o);
+	}
 	lane_unlock();
 }
 

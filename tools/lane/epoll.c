@@ -432,15 +432,17 @@ EXPORT int epoll_pwait2(int epfd, struct epoll_event *ev, int max,
 
 static int enter(int epfd)
 {
-	struct epoll *ep = epfd >= 0 && lane_settings.paths ? lane_new(EPOLL, sizeof(*ep)) :
-		     NULL;
+	struct epoll *ep;
 
-	if (!ep)
+	if (epfd < 0 || !lane_settings.paths)
 		return epfd;
-	TAILQ_INIT(&ep->ready);
 	lane_lock();
-	if (!lane_table_set(epfd, &ep->o))
-		lane_put(&ep->o);
+	ep = lane_new(EPOLL, sizeof(*ep));
+	if (ep) {
+		TAILQ_INIT(&ep->ready);
+		if (!lane_table_set(epfd, &ep->o))
+			lane_put(&ep->o);
+	}
 	lane_unlock();
 	return epfd;
 }

@@ -263,7 +263,7 @@ void lane_hub_lose(const struct epoll *ep)
 		hub.inner = NULL;
 }
 
-/* In a child: the parent goes on with its own. The allocator may still be locked. */
+/* In a child: the parent goes on with its own. */
 void lane_hub_forget(void)
 {
 	int fd;
@@ -273,7 +273,7 @@ void lane_hub_forget(void)
 
 		if (!p || p->conn)
 			continue;
-		lane_table_forget(fd);
+		lane_table_set(fd, NULL);
 		lane_call(SYS_close, fd);
 	}
 	memset(&hub, 0, sizeof(hub));

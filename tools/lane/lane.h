@@ -3,8 +3,8 @@
  * kevent-lane: what the files of the preloaded object share
  *
  * All state is under one lock, lane_lock(), but the table of descriptors, which is read
- * without it. No thread sleeps with the lock, or calls a function there in which it may be
- * cancelled: see lane_call().
+ * without it. malloc() and free() are those of memory.c, which need it, too. No thread sleeps with
+ * the lock, or calls a function there in which it may be cancelled: see lane_call().
  */
 #ifndef LANE_H
 #define LANE_H
@@ -115,6 +115,7 @@ struct lane_settings {
 	__u32		looks;
 	bool		forks_alone;	/* children use no connections */
 	int64_t		fork_limit;	/* ns, for the peers to follow before a fork or an exec */
+	unsigned char	fill;		/* of memory that is freed, or 0 */
 	pid_t		stats;		/* 0, or the first program that says them */
 };
 
@@ -165,13 +166,11 @@ static inline bool lane_is_waited(int fd)
 	return lane_find_kind(fd, CONN) || lane_find_kind(fd, EPOLL);
 }
 
-/* With one reference. NULL: there is no memory. */
+/* With one reference, and the lock. NULL: there is no memory. */
 void *lane_new(enum kind kind, size_t size);
 
 /* Takes over a reference; what was there loses its own. False: there is no memory. */
 bool lane_table_set(int fd, struct object *o);
-/* Without an end of the object */
-void lane_table_forget(int fd);
 int lane_number_of(const struct object *o, int first);
 void lane_put(struct object *o);
 void lane_lock(void);

@@ -109,25 +109,37 @@ static bool is_here(struct pollfd *fds, nfds_t nr)
 	return false;
 }
 
-static int poll_streams(struct pollfd *fds, nfds_t nr, int64_t span, const sigset_t *mask)
+/* With the lock */
+static int poll_locked(struct pollfd *fds, nfds_t nr, int64_t span, const sigset_t *mask)
 {
 	struct pollfd few[64], *all = few;
 	int ret;
 
 	if (nr + LANE_OWN > 64)
 		all = malloc((nr + LANE_OWN) * sizeof(*all));
-	if (!all) {
-		errno = ENOMEM;
-		return -1;
-	}
-	lane_lock();
+	if (!all)
+		return -ENOMEM;
 	ret = poll_here(fds, nr, all, lane_deadline(span), mask);
-	lane_unlock();
 	if (all != few)
 		free(all);
+	return ret;
+}
+
+static int result(int ret)
+{
 	if (ret < 0)
 		errno = -ret;
 	return ret < 0 ? -1 : ret;
+}
+
+static int poll_streams(struct pollfd *fds, nfds_t nr, int64_t span, const sigset_t *mask)
+{
+	int ret;
+
+	lane_lock();
+	ret = poll_locked(fds, nr, span, mask);
+	lane_unlock();
+	return result(ret);
 }
 
 static int64_t span_of(const struct timespec *t)
@@ -213,30 +225,35 @@ static int put_set(fd_set *set, int nr, const struct pollfd *fds, nfds_t used, s
 }
 
 /* As poll, of those in the sets. Only a descriptor that is not open makes it fail. */
-static int select_streams(struct sets *s, int nr, int64_t span, const sigset_t *mask)
+static int select_locked(struct sets *s, int nr, int64_t span, const sigset_t *mask)
 {
 	struct pollfd *fds = calloc((size_t)nr + 1, sizeof(*fds));
 	nfds_t used, i;
-	int ret = -1;
+	int ret;
 
-	if (!fds) {
-		errno = ENOMEM;
-		return -1;
-	}
+	if (!fds)
+		return -ENOMEM;
 	used = fill(s, nr, fds);
-	ret = poll_streams(fds, used, span, mask);
-	for (i = 0; ret > 0 && i < used; i++) {
-		if (!(fds[i].revents & POLLNVAL))
-			continue;
-		errno = EBADF;
-		ret = -1;
-	}
+	ret = poll_locked(fds, used, span, mask);
+	for (i = 0; ret > 0 && i < used; i++)
+		if (fds[i].revents & POLLNVAL)
+			ret = -EBADF;
 	if (ret >= 0)
 		ret = put_set(s->in, nr, fds, used, POLLIN, POLLIN | POLLHUP | POLLERR) +
 		      put_set(s->out, nr, fds, used, POLLOUT, POLLOUT | POLLERR) +
 		      put_set(s->except, nr, fds, used, POLLPRI, POLLPRI);
 	free(fds);
 	return ret;
+}
+
+static int select_streams(struct sets *s, int nr, int64_t span, const sigset_t *mask)
+{
+	int ret;
+
+	lane_lock();
+	ret = select_locked(s, nr, span, mask);
+	lane_unlock();
+	return result(ret);
 }
 
 static bool is_selected_here(const struct sets *s, int nr)

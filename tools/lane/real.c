@@ -35,11 +35,13 @@ static void read_settings(void)
 	const char *children = secure_getenv("KEVENT_LANE_CHILDREN");
 	const char *stats = secure_getenv("KEVENT_LANE_STATS");
 	const char *fork_ms = secure_getenv("KEVENT_LANE_FORK_MS");
+	const char *fill = secure_getenv("MALLOC_PERTURB_");
 
 	lane_settings.looks = secure_getenv("KEVENT_LANE_NO_LOOKS") ? 0 : KEVENT_LOOKS_LEARNED;
 	lane_settings.forks_alone = children && !strcmp(children, "none");
 	lane_settings.stats = stats ? atoi(stats) : 0;
 	lane_settings.fork_limit = (fork_ms ? atoi(fork_ms) : FORK_MS) * 1000000LL;
+	lane_settings.fill = fill ? (unsigned char)atoi(fill) : 0;
 	lane_settings.paths = keep(secure_getenv("KEVENT_LANE_PATHS"));
 }
 

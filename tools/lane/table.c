@@ -65,7 +65,7 @@ void *lane_new(enum kind kind, size_t size)
 		return NULL;
 	o->kind = kind;
 	o->refs = 1;
-	o->serial = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
+	o->serial = ++serial;
 	return o;
 }
 
@@ -110,14 +110,6 @@ bool lane_table_set(int fd, struct object *o)
 	if (old)
 		lane_put(old);
 	return true;
-}
-
-void lane_table_forget(int fd)
-{
-	uintptr_t *slot = slot_of(fd, false);
-
-	if (slot)
-		__atomic_store_n(slot, 0, __ATOMIC_RELEASE);
 }
 
 /* The first descriptor from @first on that has @o, or any object for NULL; -1: none */
