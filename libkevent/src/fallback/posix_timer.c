@@ -95,8 +95,8 @@ static struct fb_posix *watch_of(struct fb_queue *q, int id)
 	return w ? to_posix(w) : NULL;
 }
 
-/* The queue of a timer, referenced, or NULL */
-static struct fb_queue *queue_of(int id)
+/* The queue that the timer has or, if it has gone, had; or NULL */
+static struct fb_queue *find_queue(int id)
 {
 	struct fb_posix *p;
 
@@ -106,7 +106,18 @@ static struct fb_queue *queue_of(int id)
 	p = *place_of((__u32)id);
 	while (p && p->w.id != (__u32)id)
 		p = p->next;
-	return p && fb_ref(p->q) ? p->q : NULL;
+	return p ? p->q : NULL;
+}
+
+/*
+ * The same, referenced. Without the lock, which the end of a queue takes: here may be its last
+ * reference. A queue that is used again by then does not have the timer.
+ */
+static struct fb_queue *queue_of(int id)
+{
+	struct fb_queue *q = find_queue(id);
+
+	return q && fb_ref(q) ? q : NULL;
 }
 
 /* The thread */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -514,6 +515,32 @@ static void close_frees_all_descriptors(void)
 		CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
 		kevent_queue_close(&q);
 	}
+	CHECK_EQ(open_fds(), before);
+}
+
+/* A user in fb_queue.users, see registry.c */
+#define USER		4U
+
+/*
+ * The queue was closed, and the call of the timer is the last to have a reference. The other one
+ * goes where fb_put() has counted it, and before it looks whether it was the last.
+ */
+static void call_of_a_timer_ends_its_queue(void)
+{
+	static const struct itimerspec hour = { .it_value.tv_sec = 3600 };
+	struct kevent_queue q;
+	struct fb_queue *found;
+	int id, before = open_fds();
+
+	open_queue(&q);
+	id = kevent_timer_create(q.fd, CLOCK_MONOTONIC, 1);
+	CHECK(id >= 0);
+	found = fb_get(q.fd);
+	fb_forget(q.fd, found);
+	__atomic_sub_fetch(&found->users, USER, __ATOMIC_SEQ_CST);
+	CHECK_EQ(kevent_timer_settime(id, 0, &hour, NULL), 0);
+	CHECK_EQ(kevent_timer_delete(id), 0);
+	CHECK_EQ(close(q.fd), 0);
 	CHECK_EQ(open_fds(), before);
 }
 
@@ -2479,6 +2506,7 @@ static const struct test tests[] = {
 	TEST(queue_opens_beside_calls_with_its_number),
 	TEST(end_of_a_queue_leaves_other_files_alone),
 	TEST(close_frees_all_descriptors),
+	TEST(call_of_a_timer_ends_its_queue),
 	TEST(plain_close_leaves_a_few_descriptors),
 	TEST(plain_close_of_copies_leaves_a_few_descriptors),
 	TEST(init_without_descriptors_closes_none),
