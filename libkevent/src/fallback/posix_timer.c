@@ -59,9 +59,13 @@ static struct fb_posix *timers[BUCKETS];
 /* A timer that is being made, of the caller; -1: none. And its clock */
 static _Thread_local int in_making = -1;
 static _Thread_local int clock_of_it;
-/* The thread, and the process that has it. Under kevent_process_lock(); the first is a futex. */
+/*
+ * The thread, and the process that has it: its mark, which may be 0, and its id. Under
+ * kevent_process_lock(); the first is a futex.
+ */
 static __u32 thread;
 static __u32 process;
+static pid_t process_id;
 /* How often the thread has said that it has all: a futex */
 static __u32 passed;
 /* One at a time sets or deletes a timer; the locks of queues nest in it */
@@ -222,12 +226,13 @@ static int get_thread(void)
 	__u32 i;
 
 	FB_HOLD(kevent_process_lock());
-	if (!process || !kevent_process_is(process)) {
+	if ((int)thread <= 0 || process_id != getpid() || !kevent_process_is(process)) {
 		for (i = 0; i < BUCKETS; i++)
 			timers[i] = NULL;
 		pthread_mutex_init(&setting, NULL);
 		ret = start_thread();
-		process = ret ? 0 : kevent_process_mark();
+		process = kevent_process_mark();
+		process_id = getpid();
 	}
 	return ret ? ret : (int)thread;
 }

@@ -668,12 +668,51 @@ static void timers_are_not_made_without_their_signals(void)
 	}
 }
 
+static void timers_of_a_queue(void)
+{
+	static const struct itimerspec first = { .it_value.tv_nsec = 1 };
+	struct kevent_queue other;
+	struct ukevent ev;
+	int id[2];
+	__u64 i;
+
+	CHECK_EQ(kevent_queue_init(&other, &mem.ring, SIZE, KEVENT_INIT_FALLBACK_ONLY), 0);
+	for (i = 0; i < 2; i++) {
+		id[i] = kevent_timer_create(other.fd, CLOCK_MONOTONIC, i);
+		CHECK(id[i] >= 0);
+	}
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(kevent_timer_settime(id[i], 0, &first, NULL), 0);
+		CHECK_EQ(kevent_queue_get(&other, &ev, 1, &a_while), 1);
+		CHECK_EQ(ev.ptr, i);
+	}
+}
+
+/* Nothing tells the process from its child, and each has one thread for its timers. */
+static void timers_need_no_madvise(void)
+{
+	int status = 1;
+
+	refuse(SYS_madvise, EPERM);
+	timers_of_a_queue();
+	fflush(stdout);
+	if (!fork()) {
+		alarm(SECONDS);
+		timers_of_a_queue();
+		fflush(stdout);
+		_exit(failed);
+	}
+	wait(&status);
+	CHECK_EQ(status, 0);
+}
+
 static const struct test tests[] = {
 	TEST(each_optional_call_may_be_refused),
 	TEST(each_optional_call_may_be_refused_later),
 	TEST(calls_of_the_page_are_enough),
 	TEST(words_end_when_they_cannot_be_waited_for),
 	TEST(timers_are_not_made_without_their_signals),
+	TEST(timers_need_no_madvise),
 };
 
 int main(int argc, char **argv)
