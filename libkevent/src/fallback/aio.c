@@ -219,7 +219,8 @@ static void fb_server_run(struct fb_server *c, struct fb_aio *a)
 
 	if (c->ran < INT_MAX)
 		c->ran++;
-	FB_HOLD_QUEUE(c->q, c->fd);
+	/* The number may have been closed meanwhile. */
+	FB_HOLD_QUEUE(c->q, -1);
 	if (!fb_server_is_late(c))
 		c->q->serving.running--;
 	fb_aio_end(c->q, a, end, result);

@@ -366,6 +366,21 @@ static void fb_wait_take_request(struct fb_wait *c)
 }
 
 /*
+ * The queue may have been closed while the call slept, and its number may be that of another one.
+ * Nothing is done by such a number, as it would be done to that.
+ */
+static void fb_wait_look_whose(struct fb_wait *c)
+{
+	struct fb_number *n = fb_number(c->fd);
+
+	if (!n || __atomic_load_n(&n->named, __ATOMIC_ACQUIRE) == c->q)
+		return;
+	c->fd = -1;
+	FB_HOLD_QUEUE(c->q, -1);
+	__atomic_store_n(&c->q->fd, -1, __ATOMIC_RELAXED);
+}
+
+/*
  * Each of a herd was counted once, and is subtracted here. A request is taken with the same
  * hold of the lock: as long as it is there, and the caller is not among those who sleep, it
  * would stand for a request to another one.
@@ -395,6 +410,7 @@ static enum fb_outcome fb_wait_sleep(struct fb_wait *c, __s64 left)
 	if (!fb_wait_begin_sleep(c))
 		return FB_NOTHING;
 	nr = fb_epoll_wait(c, events, max, left);
+	fb_wait_look_whose(c);
 	fb_wait_end_sleep(c, events, nr);
 	outcome = fb_wait_had(c, nr, max);
 	/* The rest, if not all may have fitted */
@@ -409,12 +425,14 @@ static enum fb_outcome fb_wait_give_way(struct fb_wait *c)
 {
 	static const long nap[2] = { 0, 50000 };
 	bool slept = c->slept;
+	long ret;
 
 	c->slept = true;
 	if (!slept || !__atomic_load_n(&c->q->sleepers.herd, __ATOMIC_RELAXED))
 		return FB_NOTHING;
-	return fb_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, nap, NULL) == -EINTR ?
-	       FB_INTERRUPTED : FB_NOTHING;
+	ret = fb_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, nap, NULL);
+	fb_wait_look_whose(c);
+	return ret == -EINTR ? FB_INTERRUPTED : FB_NOTHING;
 }
 
 /* Epoll repeats what the call has: not from now on. */

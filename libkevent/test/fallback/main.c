@@ -2169,6 +2169,62 @@ static void close_of_a_copy_leaves_level_watches(void)
 	kevent_queue_close(&q);
 }
 
+static void do_nothing(int signal)
+{
+	(void)signal;
+}
+
+static void *sleep_until_a_signal(void *arg)
+{
+	const int *queue = arg;
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_get_events(*queue, 1, 1, NULL, &ev, 0), -EINTR);
+	return NULL;
+}
+
+/*
+ * A thread sleeps in a queue that is closed, and the new queue has its number. The watch of the
+ * old one was delivered to another thread: it is polled when the call ends.
+ */
+static void sleeper_leaves_a_new_queue_alone(void)
+{
+	const struct sigaction action = { .sa_handler = do_nothing };
+	pthread_t sleeper, other;
+	struct kevent_queue q;
+	int queue, fd[2];
+
+	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	CHECK_EQ(pipe(fd), 0);
+	open_queue(&q);
+	queue = q.fd;
+	CHECK_EQ(add_pipe(queue, fd[0], 0), 0);
+	CHECK_EQ(pthread_create(&sleeper, NULL, sleep_until_a_signal, &queue), 0);
+	await_epoll(1);
+	/* The newest sleeper is woken. */
+	CHECK_EQ(pthread_create(&other, NULL, take_one, &queue), 0);
+	await_epoll(2);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	pthread_join(other, NULL);
+	await_epoll(1);
+	kevent_queue_close(&q);
+	open_queue(&q);
+	CHECK_EQ(q.fd, queue);
+	CHECK_EQ(add_pipe(q.fd, fd[0], KEVENT_REQ_ET), 0);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(pthread_kill(sleeper, SIGUSR1), 0);
+	pthread_join(sleeper, NULL);
+	CHECK_EQ(readable(q.fd), 1);
+	CHECK_EQ(look(q.fd), 1);
+	CHECK_EQ(look(q.fd), 1);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(look(q.fd), 1);
+	/* The watch of the pipe is still one of edges. */
+	CHECK_EQ(look(q.fd), 0);
+	kevent_queue_close(&q);
+}
+
 /* Two calls sleep, and one of them is woken; looks of others do not wake the other one. */
 static void look_beside_a_sleeper(void)
 {
@@ -2558,6 +2614,7 @@ static const struct test tests[] = {
 	TEST(mark_with_an_old_number_is_refused),
 	TEST(kick_needs_no_open_descriptor),
 	TEST(close_of_a_copy_leaves_level_watches),
+	TEST(sleeper_leaves_a_new_queue_alone),
 	TEST(level_watch_is_seen_by_each_look),
 	TEST(level_watch_is_seen_beside_a_sleeper),
 	TEST(level_watches_take_turns_in_the_ring),
