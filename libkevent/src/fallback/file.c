@@ -181,7 +181,7 @@ static int fb_poll_check(const struct ukevent *uk)
 
 static int fb_file_register(struct fb_queue *q, struct fb_watch *w)
 {
-	int err = fb_file_ctl(q, w, EPOLL_CTL_ADD);
+	int err = w->state & FB_SECOND ? -EEXIST : fb_file_ctl(q, w, EPOLL_CTL_ADD);
 
 	if (err != -EEXIST)
 		return err;
@@ -401,7 +401,6 @@ static int fb_file_register_one(struct fb_queue *q, struct fb_watch *w)
 
 	if (w->state & FB_ALWAYS)
 		return 0;
-	w->state &= ~FB_SECOND;
 	taken = fb_file_take_first(w);
 	if (taken)
 		fb_report(q, w, taken);

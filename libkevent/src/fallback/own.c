@@ -85,6 +85,18 @@ int fb_disown(int *at)
 	return fd;
 }
 
+void fb_own_move(int *to, int *from)
+{
+	struct fb_number *place;
+
+	FB_HOLD(kevent_process_lock());
+	place = fb_number(*from);
+	if (place)
+		place->at = to;
+	__atomic_store_n(to, *from, __ATOMIC_RELAXED);
+	__atomic_store_n(from, -1, __ATOMIC_RELAXED);
+}
+
 void fb_close_fd(int *at)
 {
 	int fd = fb_disown(at);

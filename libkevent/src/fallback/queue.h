@@ -339,6 +339,8 @@ int fb_own(const struct fb_queue *q, int *at, long fd, const char *kind);
 void fb_close_fd(int *at);
 /* The same without closing it. Returns what it was. */
 int fb_disown(int *at);
+/* Keep it in another place, which must be there as long. */
+void fb_own_move(int *to, int *from);
 /*
  * Is it another file by now? Then the number becomes -1. @epoll is an instance that
  * should have it, or -1.

@@ -17,14 +17,29 @@
 /* So many others come before another one is counted */
 #define FB_STRAYS_OTHER	64U
 
-static void fb_rebuild_watches(struct fb_queue *q)
+/* Is there not enough of what a registration takes? That says nothing of its file. */
+static bool fb_is_shortage(int err)
+{
+	return err == -ENOSPC || err == -ENOMEM || err == -EMFILE || err == -ENFILE;
+}
+
+/* Until all have gone from the old instance, each takes twice as much: 0 or -errno */
+static int fb_rebuild_watches(struct fb_queue *q)
 {
 	struct fb_watch *w, *next;
+	int err;
 	__u32 i;
 
-	fb_for_each_watch(&q->index, i, w, next)
-		if (w->token && fb_ops_of(w)->register_one && fb_ops_of(w)->register_one(q, w))
+	fb_for_each_watch(&q->index, i, w, next) {
+		if (!w->token || !fb_ops_of(w)->register_one)
+			continue;
+		err = fb_ops_of(w)->register_one(q, w);
+		if (fb_is_shortage(err))
+			return err;
+		if (err)
 			fb_kill(q, w);
+	}
+	return 0;
 }
 
 static int fb_rebuild_rest(struct fb_queue *q)
@@ -40,16 +55,19 @@ static int fb_rebuild_rest(struct fb_queue *q)
 
 static void fb_rebuild_in_place(struct fb_queue *q, int old)
 {
-	int flags = fb_call(fcntl(old, F_GETFD));
+	int flags = fb_call(fcntl(old, F_GETFD)), second;
 
 	if (flags < 0 || fb_rebuild_rest(q))
 		return;
-	/* The watches that it has go to the new instance. */
-	fb_close_fd(&q->own[FB_OWN_SECOND]);
-	fb_rebuild_watches(q);
-	/* The program may have closed it, and have another file there. */
-	if (fb_queue_check(q, old))
+	/* The new instance has another one. */
+	fb_own_move(&second, &q->own[FB_OWN_SECOND]);
+	/* The program may have closed the old one, and have another file there. */
+	if (fb_rebuild_watches(q) || fb_queue_check(q, old)) {
+		fb_close_fd(&q->own[FB_OWN_SECOND]);
+		fb_own_move(&q->own[FB_OWN_SECOND], &second);
 		return;
+	}
+	fb_close_fd(&second);
 	/*
 	 * Sleeping calls are in the old instance, and a write reaches both instances. A write
 	 * wakes only one call of the old one. So the kick is level there: a call that has it

@@ -427,12 +427,29 @@ static void await_flag(const int *flag)
 		nap();
 }
 
+/* Instances other than @roomy have room for so many registrations of @scarce; -1: of no file */
+static int scarce = -1, room, roomy[2];
+static unsigned int denied;
+
+static bool is_full(int epoll, int op, int fd)
+{
+	if (op != EPOLL_CTL_ADD || fd != scarce || epoll == roomy[0] || epoll == roomy[1] ||
+	    room-- > 0)
+		return false;
+	denied++;
+	return true;
+}
+
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
 	bool meets = opener && op == EPOLL_CTL_ADD;
 	bool opens = meets && pthread_equal(opener, pthread_self());
 	int ret;
 
+	if (is_full(epoll, op, fd)) {
+		errno = ENOSPC;
+		return -1;
+	}
 	if (opens)
 		await_flag(&looking);
 	ret = (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
@@ -2394,6 +2411,68 @@ static void new_instance_is_for_all_sleepers(void)
 	kevent_queue_close(&shared);
 }
 
+/* Each of two watches of the pipe has an event. */
+static void check_both(int queue, const int *fd)
+{
+	char byte;
+
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	CHECK_EQ(look(queue), 1);
+	CHECK_EQ(look(queue), 1);
+	CHECK_EQ(look(queue), 0);
+	CHECK_EQ(read(fd[0], &byte, 1), 1);
+}
+
+/* So many registrations succeed before the limit of the user is reached. */
+static void new_instance_is_full(int nr)
+{
+	int i, fd[2], bell = eventfd(0, EFD_CLOEXEC), copy = dup(bell);
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	CHECK_EQ(pipe(fd), 0);
+	open_queue(&q);
+	roomy[0] = q.fd;
+	roomy[1] = dup(0);
+	close(roomy[1]);
+	CHECK_EQ(add_pipe(q.fd, fd[0], KEVENT_REQ_ET), 0);
+	kevent_set_poll(&ev, fd[0], KEVENT_POLL_POLLIN, KEVENT_REQ_ET, 1000);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	kevent_set_poll(&ev, bell, KEVENT_POLL_POLLIN, KEVENT_REQ_ET, 0);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	close(bell);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), -EBADF);
+	room = nr;
+	denied = 0;
+	scarce = fd[0];
+	for (i = 0; i < 20 && !denied; i++) {
+		CHECK_EQ(write(copy, &(__u64){ 1 }, 8), 8);
+		CHECK_EQ(look(q.fd), 0);
+	}
+	scarce = -1;
+	CHECK_EQ(denied, 1);
+	CHECK(epoll_has(q.fd, bell));
+	check_both(q.fd, fd);
+	while (epoll_has(q.fd, bell)) {
+		CHECK_EQ(write(copy, &(__u64){ 1 }, 8), 8);
+		CHECK_EQ(look(q.fd), 0);
+	}
+	check_both(q.fd, fd);
+	kevent_queue_close(&q);
+	close(copy);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void watches_stay_where_a_new_instance_is_full(void)
+{
+	int before = open_fds();
+
+	new_instance_is_full(0);
+	new_instance_is_full(1);
+	CHECK_EQ(open_fds(), before);
+}
+
 static void word_that_changes_is_an_event(void)
 {
 	static __u32 word;
@@ -2594,6 +2673,7 @@ static const struct test tests[] = {
 	TEST(name_that_is_given_twice_is_one),
 	TEST(lost_file_does_not_keep_a_wait_awake),
 	TEST(new_instance_is_for_all_sleepers),
+	TEST(watches_stay_where_a_new_instance_is_full),
 	TEST(pop_finds_what_came),
 	TEST(kept_marks_are_delivered_one_by_one),
 	TEST(calls_are_no_cancellation_points),
