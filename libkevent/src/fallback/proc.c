@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * PROC, by pidfds; and what there is of POSIX_TIMER
+ * PROC, by pidfds
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -153,9 +153,10 @@ static bool fb_proc_stat(struct fb_proc *proc)
 	return fb_proc_pid(proc->pidfd) == (int)proc->w.id;
 }
 
+/* A new instance of epoll reports the end once more, when the parent may have asked. */
 static void fb_proc_find_status(struct fb_proc *proc)
 {
-	proc->known = fb_proc_wait(proc) || fb_proc_stat(proc);
+	proc->known = proc->known || fb_proc_wait(proc) || fb_proc_stat(proc);
 }
 
 static void fb_proc_ended(struct fb_queue *q, struct fb_watch *w)

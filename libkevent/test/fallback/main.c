@@ -2473,6 +2473,39 @@ static void watches_stay_where_a_new_instance_is_full(void)
 	CHECK_EQ(open_fds(), before);
 }
 
+/* The end was collected, and the parent has asked, before there is another instance. */
+static void new_instance_leaves_a_status_known(void)
+{
+	int status = 0, gate[2];
+	struct kevent_queue q;
+	struct ukevent ev;
+	siginfo_t info;
+	pid_t pid;
+	char c;
+
+	CHECK_EQ(pipe2(gate, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		close(gate[1]);
+		_exit(read(gate[0], &c, 1) ? 1 : 7);
+	}
+	open_queue(&q);
+	kevent_set_proc(&ev, pid, KEVENT_REQ_DISABLED, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	close(gate[1]);
+	CHECK_EQ(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	CHECK_EQ(look(q.fd), 0);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	lose_a_file(q.fd, 0);
+	CHECK_EQ(look(q.fd), 0);
+	kevent_set_proc(&ev, pid, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+	CHECK_EQ(kevent_get_events(q.fd, 1, 1, &no_time, &ev, 0), 1);
+	CHECK(kevent_wait_status(&ev, &status));
+	CHECK_EQ(status, 7 << 8);
+	kevent_queue_close(&q);
+}
+
 static void word_that_changes_is_an_event(void)
 {
 	static __u32 word;
@@ -2674,6 +2707,7 @@ static const struct test tests[] = {
 	TEST(lost_file_does_not_keep_a_wait_awake),
 	TEST(new_instance_is_for_all_sleepers),
 	TEST(watches_stay_where_a_new_instance_is_full),
+	TEST(new_instance_leaves_a_status_known),
 	TEST(pop_finds_what_came),
 	TEST(kept_marks_are_delivered_one_by_one),
 	TEST(calls_are_no_cancellation_points),
