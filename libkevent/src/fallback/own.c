@@ -32,11 +32,21 @@ struct fb_number *fb_number_make(int fd)
 	return fb_number(fd);
 }
 
+/*
+ * Is that place memory of this process? A child may have the record, and the memory as it was after
+ * another thread of the parent had freed it. The hub stays.
+ */
+static bool fb_own_is_there(const struct fb_number *place)
+{
+	return !place->queue || kevent_process_is(place->queue->process);
+}
+
 void fb_own_lost(struct fb_number *place)
 {
 	if (!place || !place->at)
 		return;
-	__atomic_store_n(place->at, -1, __ATOMIC_RELAXED);
+	if (fb_own_is_there(place))
+		__atomic_store_n(place->at, -1, __ATOMIC_RELAXED);
 	place->at = NULL;
 }
 

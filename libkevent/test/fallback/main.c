@@ -1889,6 +1889,39 @@ static void child_forgets_numbers(void)
 	kevent_queue_close(&q);
 }
 
+/*
+ * A thread of the parent frees a watch while another one is in fork(): the child may have the
+ * record of its descriptor, and something else in its memory.
+ */
+static void child_writes_to_no_memory_of_its_parent(void)
+{
+	const int other = 77;
+	struct fb_queue *found;
+	struct kevent_queue q;
+	int at, fd;
+
+	open_queue(&q);
+	found = fb_get(q.fd);
+	CHECK_EQ(fb_own(found, &at, eventfd(0, EFD_CLOEXEC), "[eventfd]"), 0);
+	fd = at;
+	fflush(stdout);
+	if (!fork()) {
+		at = other;
+		/* The number comes back. */
+		close(fd);
+		kevent_fb_lost(fd);
+		CHECK_EQ(at, other);
+		fflush(stdout);
+		_exit(failed);
+	}
+	wait_for_child();
+	kevent_fb_lost(fd);
+	CHECK_EQ(at, -1);
+	fb_put(found);
+	kevent_queue_close(&q);
+	close(fd);
+}
+
 #define FORKS	60
 
 static int forks_end;
@@ -2701,6 +2734,7 @@ static const struct test tests[] = {
 	TEST(child_of_a_locked_queue_closes_all_of_it),
 	TEST(child_closes_what_sleepers_have),
 	TEST(child_forgets_numbers),
+	TEST(child_writes_to_no_memory_of_its_parent),
 	TEST(child_never_waits_for_its_parent),
 	TEST(copy_of_the_descriptor_is_the_queue),
 	TEST(name_that_is_given_twice_is_one),
