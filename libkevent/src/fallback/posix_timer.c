@@ -5,7 +5,8 @@
  * The kernel sends the signal of a timer to that thread alone, which is one of a process. It is
  * the one that C libraries have for timers, so programs neither block nor handle it. The thread
  * finds the queue of the timer, and counts. Signals come in order: if an expiry may be under way
- * when a timer is set, a signal is sent, too, and awaited. Then none of before is.
+ * when a timer is set, the thread's own timer expires, too, and is awaited. Then none of before
+ * is. Any other signal needs memory, which there is for that of a timer from the start.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -66,7 +67,8 @@ static _Thread_local int clock_of_it;
 static __u32 thread;
 static __u32 process;
 static pid_t process_id;
-/* How often the thread has said that it has all: a futex */
+/* The timer of the thread itself, and how often it has heard of that: a futex */
+static int own_timer;
 static __u32 passed;
 /* One at a time sets or deletes a timer; the locks of queues nest in it */
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
@@ -78,10 +80,29 @@ static struct fb_posix **place_of(__u32 id)
 	return &timers[id % BUCKETS];
 }
 
+static int create(int clock, int notify, int signal, int to, __u64 user)
+{
+	struct sigevent sev = { .sigev_notify = notify, .sigev_signo = signal };
+	int id = 0, ret;
+
+	sev.sigev_value.sival_ptr = (void *)(uintptr_t)user;
+	sev.sigev_notify_thread_id = to;
+	ret = (int)fb_sys(SYS_timer_create, clock, &sev, &id);
+	return ret < 0 ? ret : id;
+}
+
 static int settime(int id, int flags, const struct __kernel_itimerspec *to,
 		   struct __kernel_itimerspec *was)
 {
 	return (int)fb_sys(SYS_timer_settime64, id, flags, to, was);
+}
+
+/* Have the thread hear of its own timer: 0 or -errno */
+static int call_thread(void)
+{
+	static const struct __kernel_itimerspec at_once = { .it_value.tv_nsec = 1 };
+
+	return settime(own_timer, TIMER_ABSTIME, &at_once, NULL);
 }
 
 static int stop(int id, struct __kernel_itimerspec *was)
@@ -148,11 +169,9 @@ static void expired(int id, int overrun)
 /* Wait until the thread has what was sent before. Under @setting */
 static void pass(void)
 {
-	siginfo_t info = { .si_signo = TIMER_SIGNAL, .si_code = SI_QUEUE };
 	__u32 now = __atomic_load_n(&passed, __ATOMIC_ACQUIRE);
 
-	info.si_value.sival_ptr = timers;
-	if (!fb_sys(SYS_rt_tgsigqueueinfo, getpid(), thread, TIMER_SIGNAL, &info))
+	if (!call_thread())
 		while (__atomic_load_n(&passed, __ATOMIC_ACQUIRE) == now)
 			fb_sys(SYS_futex, &passed, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, now,
 			       NULL, NULL, 0);
@@ -161,32 +180,45 @@ static void pass(void)
 /* Others may send the signal to a program that is more than they are. They do not know the value. */
 static void took(const siginfo_t *info)
 {
-	if (info->si_value.sival_ptr != timers)
-		return;
-	if (info->si_code == SI_TIMER)
+	if (info->si_code == SI_TIMER && info->si_value.sival_ptr == timers)
 		expired(info->si_timerid, info->si_overrun);
-	if (info->si_code != SI_QUEUE)
+	if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &passed)
 		return;
 	__atomic_add_fetch(&passed, 1, __ATOMIC_RELEASE);
 	fb_sys(SYS_futex, &passed, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
+/* The first signal of its own timer; others may be sent before */
+static bool gets_signal(const __u64 *set)
+{
+	siginfo_t info;
+	long ret;
+
+	if (call_thread())
+		return false;
+	do {
+		ret = fb_sys(SYS_rt_sigtimedwait, set, &info, NULL, sizeof(*set));
+	} while (ret == -EINTR ||
+		 (ret == TIMER_SIGNAL && info.si_value.sival_ptr != &passed));
+	return ret == TIMER_SIGNAL;
+}
+
 /*
- * Does the thread get a signal, which it sends? Its id, or -errno: filters may refuse what that
- * takes by any error. A time of zero is the same in each layout.
+ * Does the thread get signals of timers? Its id, or -errno: filters may refuse what that takes by
+ * any error.
  */
 static int try_signal(const __u64 *set)
 {
-	static const struct timespec none;
-	siginfo_t info = { .si_signo = TIMER_SIGNAL, .si_code = SI_QUEUE };
 	int tid = (int)fb_sys(SYS_gettid);
-	long ret = fb_sys(SYS_rt_tgsigqueueinfo, getpid(), tid, TIMER_SIGNAL, &info);
 
-	if (ret == -EAGAIN)
-		return -EAGAIN;
-	if (!ret)
-		ret = fb_sys(SYS_rt_sigtimedwait, set, &info, &none, sizeof(*set));
-	return ret == TIMER_SIGNAL ? tid : -ENOSYS;
+	own_timer = create(CLOCK_MONOTONIC, SIGEV_THREAD_ID, TIMER_SIGNAL, tid,
+			   (uintptr_t)&passed);
+	if (own_timer < 0)
+		return own_timer == -EAGAIN ? -EAGAIN : -ENOSYS;
+	if (gets_signal(set))
+		return tid;
+	fb_sys(SYS_timer_delete, own_timer);
+	return -ENOSYS;
 }
 
 static void *take_signals(void *arg)
@@ -318,17 +350,6 @@ const struct fb_ops fb_posix_timer_ops = {
 };
 
 /* The calls */
-
-static int create(int clock, int notify, int signal, int to, __u64 user)
-{
-	struct sigevent sev = { .sigev_notify = notify, .sigev_signo = signal };
-	int id = 0, ret;
-
-	sev.sigev_value.sival_ptr = (void *)(uintptr_t)user;
-	sev.sigev_notify_thread_id = to;
-	ret = (int)fb_sys(SYS_timer_create, clock, &sev, &id);
-	return ret < 0 ? ret : id;
-}
 
 static int add_watch(int queue, int id, int clock, __u64 user)
 {

@@ -39,6 +39,13 @@
 
 #define SIZE		8U
 
+/* With the times of this program, which have 64 bits */
+#ifdef SYS_timer_settime64
+#define SYS_TIMER_SETTIME	SYS_timer_settime64
+#else
+#define SYS_TIMER_SETTIME	SYS_timer_settime
+#endif
+
 /* Long enough for what does not come; and for what comes, on a machine that is busy */
 static const struct timespec no_time, a_while = { .tv_nsec = 200000000 },
 			     patience = { .tv_sec = 60 };
@@ -1413,8 +1420,7 @@ static void await_sleepers(int queue, int nr)
 		nap();
 }
 
-/* The same, and that they have no need of the descriptor any more. */
-static int in_epoll(int thread)
+static bool in_call(int thread, long call)
 {
 	char path[48];
 	long nr = -1;
@@ -1426,10 +1432,11 @@ static int in_epoll(int thread)
 		nr = -1;
 	if (file)
 		fclose(file);
-	return nr == SYS_epoll_pwait;
+	return nr == call;
 }
 
-static void await_epoll(int nr)
+/* Waits until so many threads of the process sleep in that call. */
+static void await_calls(long call, int nr)
 {
 	struct dirent *thread;
 	int found = -1;
@@ -1440,9 +1447,73 @@ static void await_epoll(int nr)
 		found = 0;
 		dir = opendir("/proc/self/task");
 		while ((thread = readdir(dir)))
-			found += in_epoll(atoi(thread->d_name));
+			found += in_call(atoi(thread->d_name), call);
 		closedir(dir);
 	}
+}
+
+/* As await_sleepers(), and they have no need of the descriptor any more. */
+static void await_epoll(int nr)
+{
+	await_calls(SYS_epoll_pwait, nr);
+}
+
+static int setter, was_set;
+
+static void *stop_a_timer(void *arg)
+{
+	static const struct itimerspec never;
+	const int *id = arg;
+
+	__atomic_store_n(&setter, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	CHECK_EQ(kevent_timer_settime(*id, 0, &never, NULL), 0);
+	__atomic_store_n(&was_set, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* Of a call that the thread makes, and not of one to create it */
+static bool setter_sleeps(void)
+{
+	int thread = __atomic_load_n(&setter, __ATOMIC_SEQ_CST);
+
+	return thread && in_call(thread, SYS_futex);
+}
+
+/*
+ * An expiry is under way where the user may have no more signals. The thread that takes them is at
+ * a timer of another queue, which is locked.
+ */
+static void timer_is_set_behind_its_expiry(void)
+{
+	static const struct itimerspec soon = { .it_value.tv_nsec = 1 };
+	int other, barrier, id;
+	struct fb_queue *found;
+	struct rlimit limit;
+	struct kevent_queue q;
+	pthread_t thread;
+
+	open_queue(&q);
+	other = kevent_init(NULL, 0, 0);
+	barrier = kevent_timer_create(other, CLOCK_MONOTONIC, 1);
+	id = kevent_timer_create(q.fd, CLOCK_MONOTONIC, 2);
+	CHECK(barrier >= 0 && id >= 0);
+	getrlimit(RLIMIT_SIGPENDING, &limit);
+	limit.rlim_cur = 0;
+	CHECK_EQ(setrlimit(RLIMIT_SIGPENDING, &limit), 0);
+	found = fb_get(other);
+	fb_queue_lock(found, -1);
+	CHECK_EQ(syscall(SYS_TIMER_SETTIME, barrier, 0, &soon, NULL), 0);
+	await_calls(SYS_futex, 1);
+	CHECK_EQ(kevent_timer_settime(id, 0, &soon, NULL), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, stop_a_timer, &id), 0);
+	while (!setter_sleeps() && !__atomic_load_n(&was_set, __ATOMIC_SEQ_CST))
+		nap();
+	CHECK(!__atomic_load_n(&was_set, __ATOMIC_SEQ_CST));
+	fb_queue_unlock(found);
+	fb_put(found);
+	pthread_join(thread, NULL);
+	CHECK_EQ(look(q.fd), 0);
+	kevent_queue_close(&q);
 }
 
 #define ROUNDS	2000U
@@ -2708,6 +2779,7 @@ static const struct test tests[] = {
 	TEST(end_of_a_queue_leaves_other_files_alone),
 	TEST(close_frees_all_descriptors),
 	TEST(call_of_a_timer_ends_its_queue),
+	TEST(timer_is_set_behind_its_expiry),
 	TEST(plain_close_leaves_a_few_descriptors),
 	TEST(plain_close_of_copies_leaves_a_few_descriptors),
 	TEST(init_without_descriptors_closes_none),

@@ -456,7 +456,7 @@ static const struct entry known[] = {
 	ENTRY(faccessat), ENTRY(readlinkat), ENTRY(openat), ENTRY(ioctl), ENTRY(lseek),
 	ENTRY(fstat), ENTRY(statx), ENTRY(ppoll), ENTRY(timerfd_create),
 	ENTRY(timerfd_settime), ENTRY(timer_create), ENTRY(timer_settime), ENTRY(timer_delete),
-	ENTRY(rt_sigtimedwait), ENTRY(rt_tgsigqueueinfo), ENTRY(signalfd4), ENTRY(rt_sigaction), ENTRY(rt_sigprocmask),
+	ENTRY(rt_sigtimedwait), ENTRY(signalfd4), ENTRY(rt_sigaction), ENTRY(rt_sigprocmask),
 	ENTRY(rt_sigqueueinfo), ENTRY(tgkill), ENTRY(kill), ENTRY(getpid), ENTRY(gettid),
 	ENTRY(sched_yield), ENTRY(pidfd_open), ENTRY(waitid), ENTRY(inotify_init1),
 	ENTRY(inotify_add_watch), ENTRY(inotify_rm_watch), ENTRY(futex_waitv),
@@ -650,7 +650,7 @@ static void make_a_timer_without(long nr, int error)
 /* The thread that takes their signals says so, and nobody waits for it. */
 static void timers_are_not_made_without_their_signals(void)
 {
-	static const long calls[] = { SYS_rt_sigtimedwait, SYS_rt_tgsigqueueinfo };
+	static const long calls[] = { SYS_rt_sigtimedwait, SYS_timer_create };
 	int status;
 	size_t i;
 

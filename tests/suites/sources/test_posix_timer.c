@@ -419,42 +419,44 @@ static void timers_end_with_their_process(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
+struct shared {
+	struct queue	q;
+	int		id;
+};
+
 static int share(void *arg)
 {
-	struct queue *q = arg;
+	struct shared *s = arg;
+	struct queue *q = &s->q;
 	int id;
 
-	/*
-	 * The child inherits no timer, and the ids of this process start at 0
-	 * again.
-	 */
-	CHILD_MUST(gettime(0) == -EINVAL);
-	CHILD_MUST(remove_posix_timer(q->fd, 0) == -ENOENT);
+	/* The child inherits no timer, and the ids of this process begin again. */
+	CHILD_MUST(gettime(s->id) == -EINVAL);
+	CHILD_MUST(remove_posix_timer(q->fd, s->id) == -ENOENT);
 	id = create(q->fd, CLOCK_MONOTONIC, 2);
-	CHILD_MUST(id == 0);
+	CHILD_MUST(id == s->id);
 	CHILD_MUST(fdinfo(q->fd, "kevent-watches") == 2);
 	CHILD_MUST(settime(id, 0, 1, 0) == 0);
 	wait_until_ready(q, 1);
-	CHILD_MUST(remove_posix_timer(q->fd, 0) == 0);
-	CHILD_MUST(remove_posix_timer(q->fd, 0) == -ENOENT);
+	CHILD_MUST(remove_posix_timer(q->fd, id) == 0);
+	CHILD_MUST(remove_posix_timer(q->fd, id) == -ENOENT);
 	return 0;
 }
 
 static void processes_that_share_a_queue_have_their_own_timers(void)
 {
+	struct shared s;
 	struct ukevent ev;
-	struct queue q;
-	int id;
 
-	open_queue(&q, 0);
-	id = create(q.fd, CLOCK_MONOTONIC, 1);
-	MUST_EQ(id, 0);
-	CHECK_EQ(join_child(start_child(share, &q), PATIENCE_MS), 0);
-	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 1);
-	CHECK_NO_EVENT(&q);
-	MUST_EQ(settime(id, 0, 1, 0), 0);
-	must_expire(&q, &ev, id, 1);
-	close_queue(&q);
+	open_queue(&s.q, 0);
+	s.id = create(s.q.fd, CLOCK_MONOTONIC, 1);
+	MUST(s.id >= 0);
+	CHECK_EQ(join_child(start_child(share, &s), PATIENCE_MS), 0);
+	CHECK_EQ(fdinfo(s.q.fd, "kevent-watches"), 1);
+	CHECK_NO_EVENT(&s.q);
+	MUST_EQ(settime(s.id, 0, 1, 0), 0);
+	must_expire(&s.q, &ev, s.id, 1);
+	close_queue(&s.q);
 }
 
 static void timer_works_on_without_its_queue(void)
