@@ -4,9 +4,8 @@
  */
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "api/own.h"
 #include "api/process.h"
 #include "fallback.h"
 #include "ops.h"
@@ -191,31 +190,37 @@ void kevent_fb_unwatch(int fd, int file)
 		fb_unwatch(q, file);
 }
 
-/* Only an eventfd has such a line in its fdinfo. */
-static bool fb_is_eventfd(int fd)
-{
-	char name[40], text[1024];
-
-	snprintf(name, sizeof(name), "/proc/thread-self/fdinfo/%d", fd);
-	fb_read_file(name, text, sizeof(text));
-	return strstr(text, "\neventfd-count:") != NULL;
-}
-
 /* A counter that is full has an event under way: do not wait for it. */
-static int fb_ring(int fd)
+static void fb_ring_file(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	const __u64 one = 1;
 	long now[2] = { 0, 0 };
 
-	if (fb_sys(SYS_fcntl, fd, F_GETFD) < 0)
-		return -EBADF;
-	if (!fb_is_eventfd(fd))
-		return -EINVAL;
 	if (fb_sys(SYS_ppoll, &p, 1, now, NULL, (size_t)8) == 1 &&
 	    p.revents & POLLOUT)
 		fb_sys(SYS_write, fd, &one, sizeof(one));
-	return 0;
+}
+
+/*
+ * Another thread may close the number, and have another file there, at any time. So a copy is
+ * written to, if there is a number for it. No other file is copied: its locks would end with that.
+ */
+static int fb_ring(int fd)
+{
+	bool is;
+	int copy;
+
+	if (fb_sys(SYS_fcntl, fd, F_GETFD) < 0)
+		return -EBADF;
+	if (fb_is_kind(fd, "[eventfd]") <= 0)
+		return -EINVAL;
+	copy = (int)fb_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, kevent_own_from);
+	is = fb_is_kind(copy < 0 ? fd : copy, "[eventfd]") > 0;
+	if (is)
+		fb_ring_file(copy < 0 ? fd : copy);
+	fb_close_local(copy);
+	return is ? 0 : -EINVAL;
 }
 
 /* A change that is for another queue, or for an eventfd; it has no lock. */

@@ -7,8 +7,6 @@
  */
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "ops.h"
@@ -122,16 +120,7 @@ static void fb_file_refused(struct fb_watch *w, const struct stat *st)
 /* Epoll itself refuses what would be a cycle of queues. */
 static int fb_check_nesting(int fd, const struct stat *st)
 {
-	char path[40], name[32] = "";
-	long len;
-
-	if (st->st_mode & S_IFMT)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
-	len = fb_sys(SYS_readlinkat, AT_FDCWD, path, name, sizeof(name) - 1);
-	if (len < 0)
-		return 0;
-	return strstr(name, "[io_uring]") ? -ELOOP : 0;
+	return !(st->st_mode & S_IFMT) && fb_is_kind(fd, "[io_uring]") > 0 ? -ELOOP : 0;
 }
 
 static int fb_file_look(const struct ukevent *uk, struct stat *st)

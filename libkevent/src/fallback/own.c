@@ -126,28 +126,28 @@ void fb_read_file(const char *path, char *text, size_t size)
 
 #define FB_DESCRIPTORS	"/proc/thread-self/fd"
 
-/*
- * Names of these files are no paths. Without /proc, nobody knows better; with it, what
- * has no name is closed.
- */
-static bool fb_is_kind(int fd, const char *kind)
+int fb_is_kind(int fd, const char *kind)
 {
 	char path[40], name[40];
 	long len;
 
 	snprintf(path, sizeof(path), FB_DESCRIPTORS "/%d", fd);
 	len = fb_sys(SYS_readlinkat, AT_FDCWD, path, name, sizeof(name) - 1);
-	if (len == -ENOENT && !fb_sys(SYS_faccessat, AT_FDCWD, FB_DESCRIPTORS, F_OK))
-		return false;
 	if (len < 0)
-		return true;
+		return (int)len;
 	name[len] = '\0';
 	return *name != '/' && strstr(name, kind);
 }
 
+/* Without /proc, nobody knows better; with it, what has no name is closed. */
 static bool fb_is_own(int fd, const char *kind, int epoll)
 {
-	return (epoll >= 0 && fb_epoll_has(epoll, fd)) || fb_is_kind(fd, kind);
+	int is;
+
+	if (epoll >= 0 && fb_epoll_has(epoll, fd))
+		return true;
+	is = fb_is_kind(fd, kind);
+	return is == -ENOENT ? fb_sys(SYS_faccessat, AT_FDCWD, FB_DESCRIPTORS, F_OK) : is;
 }
 
 void fb_own_check(int *at, int epoll)

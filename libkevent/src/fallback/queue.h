@@ -359,6 +359,8 @@ __u32 fb_opened(int fd);
 /* Does the number mean that one still, as far as can be told? */
 bool fb_opened_is(int fd, __u32 nr);
 
+/* Has it a name that is no path, with this word in it? By /proc: 0, 1 or -errno */
+int fb_is_kind(int fd, const char *kind);
 /* The first bytes of a file; an empty string if there is none */
 void fb_read_file(const char *path, char *text, size_t size);
 
