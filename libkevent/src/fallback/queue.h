@@ -198,7 +198,8 @@ struct fb_stray {
  * @delivered:	entries handed to user memory
  * @users:	calls in progress, and free, live, dying: without a name, or dead: being
  *		freed, by who dropped them to 0. One atomic word, see registry.c
- * @names:	descriptors of the table that mean this queue; under the table's lock
+ * @names:	descriptors of the table that mean this queue; changes under the table's lock.
+ *		Atomic
  * @next:	list of all queues ever made; they are used again, not freed
  */
 struct fb_queue {

@@ -99,7 +99,7 @@ void fb_stray(struct fb_queue *q, __u64 token)
 {
 	int old = q->fd, new;
 
-	if (!fb_stray_repeats(q, token) || q->names > 1 ||
+	if (!fb_stray_repeats(q, token) || __atomic_load_n(&q->names, __ATOMIC_RELAXED) > 1 ||
 	    fb_queue_check(q, old))
 		return;
 	q->stray.token = 0;

@@ -99,7 +99,7 @@ static struct fb_queue *fb_clear(struct fb_number *n)
 	struct fb_queue *q = n->named;
 
 	__atomic_store_n(&n->named, NULL, __ATOMIC_SEQ_CST);
-	if (--q->names)
+	if (__atomic_sub_fetch(&q->names, 1, __ATOMIC_RELAXED))
 		return NULL;
 	fb_count_add(&q->users, FB_USER);
 	fb_set_state(q, FB_DYING);
@@ -159,7 +159,7 @@ int fb_publish(int fd, struct fb_queue *q)
 	/* Another thread may have found the queue by this number. */
 	if (n && n->named != q) {
 		last = fb_vacate(n);
-		q->names++;
+		__atomic_add_fetch(&q->names, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&n->named, q, __ATOMIC_SEQ_CST);
 	}
 	pthread_mutex_unlock(kevent_process_lock());
