@@ -729,10 +729,24 @@ static void files_with_numbers_of_the_library_stay_open(void)
 	check_files(file);
 }
 
+/* Until the library has reported something to the queue, and kicked it */
+static void await_event(struct fb_queue *q)
+{
+	__u32 nr = 0;
+
+	while (!nr) {
+		nap();
+		fb_queue_lock(q, -1);
+		nr = q->lists[FB_READY].nr;
+		fb_queue_unlock(q);
+	}
+}
+
 /* The thread that waits for the word does not know that the queue is closed. */
 static void file_with_the_number_of_the_kick_is_not_written(void)
 {
 	static __u32 word;
+	struct fb_queue *found;
 	struct kevent_queue q;
 	struct ukevent ev;
 	struct stat st;
@@ -741,12 +755,15 @@ static void file_with_the_number_of_the_kick_is_not_written(void)
 	open_queue(&q);
 	kevent_set_futex(&ev, &word, 0, KEVENT_FUTEX_PRIVATE, 0, 5);
 	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	found = fb_get(q.fd);
 	close_all();
 	for (i = 3; i < FILES; i++)
 		CHECK_EQ(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), i);
 	while (syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
 		       NULL, NULL, 0) != 1)
 		nap();
+	await_event(found);
+	fb_put(found);
 	/* The new queue finds that the old one is closed, and ends its thread. */
 	check_queue_works();
 	for (i = 3; i < FILES; i++) {
