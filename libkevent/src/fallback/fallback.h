@@ -57,10 +57,7 @@ bool kevent_fb_names(int fd);
  */
 bool kevent_fb_idle(int fd);
 
-/*
- * A number that fdinfo would have, for tests; -1: no such key, or queue. Not
- * exported.
- */
+/* A number that fdinfo would have; -1: no such key, or queue. Tests have it, the library not. */
 long long kevent_fb_info(int fd, const char *key);
 
 #pragma GCC visibility pop

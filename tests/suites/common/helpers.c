@@ -626,7 +626,7 @@ long raw_kevent6(long nr, long a, long b, long c, long d, long e, long f)
 	}
 }
 
-/* Of the static library only */
+/* Of the library's tests, and with the static library only */
 long long kevent_fb_info(int fd, const char *key);
 
 long long fdinfo(int kq, const char *key)

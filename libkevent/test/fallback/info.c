@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "api/process.h"
-#include "fallback.h"
-#include "ops.h"
+#include "fallback/fallback.h"
+#include "fallback/ops.h"
 
 static __u32 fb_info_watches(struct fb_queue *q)
 {
