@@ -239,7 +239,7 @@ static bool fb_server_closed(struct fb_server *c)
 	return true;
 }
 
-/* As futex(2), for some time */
+/* As futex(2), for some time: nobody tells of a descriptor that is closed. */
 static long fb_server_nap(struct fb_server *c, __u32 seen)
 {
 	struct __kernel_old_timespec nap;
@@ -254,27 +254,11 @@ static long fb_server_nap(struct fb_server *c, __u32 seen)
 			     FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, &nap, NULL, 0) : 0;
 }
 
-/* Until a wake-up after @seen, or the end of the time: 0 or -errno */
-static int fb_server_sleep(struct fb_server *c, __u32 seen)
-{
-	long ret;
-
-	for (;;) {
-		ret = fb_server_nap(c, seen);
-		if (ret != -ETIMEDOUT || !fb_deadline_left(&c->until))
-			return ret == -EINTR ? -EINTR : 0;
-		/* Nobody tells of a descriptor that is closed. */
-		if (fb_server_closed(c))
-			return -EBADF;
-	}
-}
-
 /* 0 at the end of the time, or -errno */
 static int fb_server_loop(struct fb_server *c)
 {
 	struct fb_aio *a;
 	__u32 seen;
-	int err;
 
 	for (;;) {
 		/* Before the checks that a wake-up would make out of date */
@@ -288,9 +272,8 @@ static int fb_server_loop(struct fb_server *c)
 		}
 		if (!fb_deadline_left(&c->until))
 			return 0;
-		err = fb_server_sleep(c, seen);
-		if (err)
-			return err;
+		if (fb_server_nap(c, seen) == -EINTR)
+			return -EINTR;
 	}
 }
 
