@@ -91,11 +91,6 @@ static int fb_aio_check(const struct ukevent *uk)
 	return uk->ret_data[1] < uk->ret_data[0] ? 0 : -EINVAL;
 }
 
-static __u64 fb_aio_key(const struct ukevent *uk)
-{
-	return uk->ptr;
-}
-
 static int fb_aio_attach(struct fb_queue *q, struct fb_watch *w,
 			 const struct ukevent *uk)
 {
@@ -151,8 +146,8 @@ const struct fb_ops fb_aio_ops = {
 	.driven		= true,
 	.once		= true,
 	.fixed		= true,
+	.by_user	= true,
 	.check		= fb_aio_check,
-	.key		= fb_aio_key,
 	.attach		= fb_aio_attach,
 	.detach		= fb_aio_detach,
 	.remove		= fb_aio_remove,

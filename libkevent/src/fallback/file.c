@@ -71,11 +71,6 @@ static __u32 fb_file_registration(const struct fb_queue *q, struct fb_watch *w)
 
 /* Epoll */
 
-static int fb_file_fd(const struct fb_watch *w)
-{
-	return (int)(__u32)w->id;
-}
-
 static int fb_file_epoll(const struct fb_queue *q, const struct fb_watch *w)
 {
 	return w->state & FB_SECOND ? q->own[FB_OWN_SECOND] : q->fd;
@@ -89,7 +84,7 @@ static int fb_file_ctl(struct fb_queue *q, struct fb_watch *w, int op)
 {
 	__u32 events = fb_file_registration(q, w);
 
-	return w->token ? fb_epoll_ctl(fb_file_epoll(q, w), op, fb_file_fd(w),
+	return w->token ? fb_epoll_ctl(fb_file_epoll(q, w), op, fb_fd_of(w),
 				       events, w->token) : -ENOENT;
 }
 
@@ -100,8 +95,8 @@ static bool fb_file_same(struct fb_watch *w)
 	struct fb_file *file = to_file(w);
 	struct stat st;
 
-	return !fb_call(fstat(fb_file_fd(w), &st)) && st.st_dev == file->dev &&
-	       st.st_ino == file->ino && fb_opened_is(fb_file_fd(w), file->opened);
+	return !fb_call(fstat(fb_fd_of(w), &st)) && st.st_dev == file->dev &&
+	       st.st_ino == file->ino && fb_opened_is(fb_fd_of(w), file->opened);
 }
 
 static void fb_file_refused(struct fb_watch *w, const struct stat *st)
@@ -110,7 +105,7 @@ static void fb_file_refused(struct fb_watch *w, const struct stat *st)
 
 	file->dev = st->st_dev;
 	file->ino = st->st_ino;
-	file->opened = fb_opened(fb_file_fd(w));
+	file->opened = fb_opened(fb_fd_of(w));
 	w->state |= FB_ALWAYS;
 	w->state &= ~(FB_REPEATED | FB_TAKES);
 }
@@ -147,23 +142,11 @@ static int fb_socket_check(const struct ukevent *uk)
 {
 	int err;
 
-	if (uk->event & ~(FB_READABLE | KEVENT_SOCKET_SEND | KEVENT_SOCKET_EMPTY))
-		return -EINVAL;
 	if (!(uk->event & KEVENT_SOCKET_EMPTY))
 		return 0;
 	/* No poll mask has it. */
 	err = fb_file_object(uk);
 	return err ? err : -EOPNOTSUPP;
-}
-
-static int fb_pipe_check(const struct ukevent *uk)
-{
-	return uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND) ? -EINVAL : 0;
-}
-
-static int fb_poll_check(const struct ukevent *uk)
-{
-	return uk->event & ~FB_POLL_ALL ? -EINVAL : 0;
 }
 
 /* Watches */
@@ -198,7 +181,7 @@ static __u32 fb_file_poll(const struct fb_watch *w)
 		{ POLLRDHUP, EPOLLRDHUP },
 	};
 	static const __u64 no_time[2];
-	struct pollfd pfd = { .fd = fb_file_fd(w) };
+	struct pollfd pfd = { .fd = fb_fd_of(w) };
 	__u32 mask = 0;
 	size_t i;
 
@@ -292,7 +275,7 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 		return err;
 	}
 	/* Epoll did not have the number: another watch that it has there is of a closed one. */
-	fb_number_changed(q, fb_file_fd(w), w);
+	fb_number_changed(q, fb_fd_of(w), w);
 	return w->state & FB_TAKES ? (int)taken : fb_file_ask(q, w);
 }
 
@@ -309,7 +292,7 @@ static int fb_file_unregister(struct fb_queue *q, struct fb_watch *w)
 	if (w->state & FB_ALWAYS)
 		return fb_file_same(w) ? 0 : -ENOENT;
 	return fb_file_gone(fb_call(epoll_ctl(fb_file_epoll(q, w), EPOLL_CTL_DEL,
-					      fb_file_fd(w), NULL)));
+					      fb_fd_of(w), NULL)));
 }
 
 static void fb_file_detach(struct fb_queue *q, struct fb_watch *w)
@@ -329,7 +312,7 @@ static int fb_file_remove(struct fb_queue *q, struct fb_watch *w)
 
 static int fb_file_current(struct fb_queue *q, struct fb_watch *w)
 {
-	int fd = fb_file_fd(w);
+	int fd = fb_fd_of(w);
 	bool same = w->token && (w->state & FB_ALWAYS ? fb_file_same(w) :
 				 fb_epoll_has(fb_file_epoll(q, w), fd));
 
@@ -417,12 +400,13 @@ static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 		w->state &= ~FB_REPEATED;
 }
 
-#define FB_FILE_OPS(_name)				\
+#define FB_FILE_OPS(_name, _events, _check)		\
 const struct fb_ops fb_##_name##_ops = {		\
 	.size		= sizeof(struct fb_file),	\
 	.file		= true,				\
 	.fd		= true,				\
-	.check		= fb_##_name##_check,		\
+	.events		= _events,			\
+	.check		= _check,			\
 	.object		= fb_file_object,		\
 	.attach		= fb_file_attach,		\
 	.detach		= fb_file_detach,		\
@@ -435,6 +419,6 @@ const struct fb_ops fb_##_name##_ops = {		\
 	.register_one	= fb_file_register_one,	\
 }
 
-FB_FILE_OPS(socket);
-FB_FILE_OPS(pipe);
-FB_FILE_OPS(poll);
+FB_FILE_OPS(socket, FB_READABLE | KEVENT_SOCKET_SEND | KEVENT_SOCKET_EMPTY, fb_socket_check);
+FB_FILE_OPS(pipe, KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND, NULL);
+FB_FILE_OPS(poll, FB_POLL_ALL, NULL);

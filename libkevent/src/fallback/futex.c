@@ -268,10 +268,8 @@ static void fb_futexes_free(struct fb_queue *q)
 
 static int fb_futex_check(const struct ukevent *uk)
 {
-	if (uk->event & ~(KEVENT_FUTEX_WAKE | KEVENT_FUTEX_PRIVATE) ||
-	    !(uk->event & KEVENT_FUTEX_WAKE) || uk->ret_data[1])
-		return -EINVAL;
-	return uk->id.raw_u64 % sizeof(__u32) ? -EINVAL : 0;
+	return !(uk->event & KEVENT_FUTEX_WAKE) || uk->ret_data[1] ||
+	       uk->id.raw_u64 % sizeof(__u32) ? -EINVAL : 0;
 }
 
 static int fb_futex_arm(struct fb_queue *q, struct fb_futex *f,
@@ -335,6 +333,7 @@ static void fb_futex_delivered(struct fb_queue *q, struct fb_watch *w)
 const struct fb_ops fb_futex_ops = {
 	.size		= sizeof(struct fb_futex),
 	.driven		= true,
+	.events		= KEVENT_FUTEX_WAKE | KEVENT_FUTEX_PRIVATE,
 	.marks		= KEVENT_FUTEX_WAKE,
 	.there		= fb_futex_there,
 	.check		= fb_futex_check,

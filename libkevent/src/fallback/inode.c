@@ -91,17 +91,12 @@ static __u32 fb_inode_events(const struct inotify_event *ev)
 
 /* Files */
 
-static int fb_inode_fd(const struct fb_watch *w)
-{
-	return (int)(__u32)w->id;
-}
-
 static bool fb_inode_identify(struct fb_inode *inode, struct kevent_identity *id)
 {
-	return kevent_identify(fb_inode_fd(&inode->w), id) &&
+	return kevent_identify(fb_fd_of(&inode->w), id) &&
 	       id->ino == inode->ino && id->dev[0] == inode->dev[0] &&
 	       id->dev[1] == inode->dev[1] &&
-	       fb_opened_is(fb_inode_fd(&inode->w), inode->opened);
+	       fb_opened_is(fb_fd_of(&inode->w), inode->opened);
 }
 
 /* An inode that is open is not deleted: its last name goes by a change of links. */
@@ -139,7 +134,7 @@ static int fb_inode_current(struct fb_queue *q, struct fb_watch *w)
 
 	if (fb_inode_identify(to_inode(w), &id))
 		return 0;
-	return fb_call(fcntl(fb_inode_fd(w), F_GETFD)) < 0 ? -EBADF : -ENOENT;
+	return fb_call(fcntl(fb_fd_of(w), F_GETFD)) < 0 ? -EBADF : -ENOENT;
 }
 
 /* Inotify */
@@ -170,7 +165,7 @@ static int fb_inode_listen(struct fb_queue *q, struct fb_inode *inode)
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d",
-		 fb_inode_fd(&inode->w));
+		 fb_fd_of(&inode->w));
 	/* IN_MASK_ADD: others may watch the inode. */
 	return fb_call(inotify_add_watch(q->own[FB_OWN_INOTIFY], path,
 					 IN_MASK_ADD |
@@ -356,13 +351,13 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 	ret = fb_inodes_get(q);
 	if (ret)
 		return ret;
-	if (!kevent_identify(fb_inode_fd(w), &id))
+	if (!kevent_identify(fb_fd_of(w), &id))
 		return -EBADF;
 	if (fb_inode_is_memfd(&id))
 		return -EOPNOTSUPP;
 	inode->ino = id.ino;
 	memcpy(inode->dev, id.dev, sizeof(id.dev));
-	inode->opened = fb_opened(fb_inode_fd(w));
+	inode->opened = fb_opened(fb_fd_of(w));
 	/* Report earlier events to the other watches: they are not for this one. */
 	fb_inodes_read(q, 0);
 	ret = fb_inode_listen(q, inode);

@@ -14,6 +14,7 @@
  *	queue
  * @size:	of its watches, which begin with a &struct fb_watch
  * @flags:	request flags above 0xff that it knows
+ * @events:	conditions and options that a request may have; 0: check() looks
  * @marks:	conditions that %KEVENT_CTL_READY may report, without mark()
  * @error:	-errno in the entry of a broken watch
  * @file:	the id has a descriptor that epoll watches, or always ready
@@ -25,8 +26,9 @@
  * @driven:	it serves the module, too: it keeps &fb_watch.stage
  * @there:	does the kernel have what the source takes, and may it be called? Optional: yes.
  *		Asked by fb_has_type()
- * @check:	pure validation of a request: 0 or -errno
+ * @check:	pure validation of a request: 0 or -errno. Optional: 0
  * @object:	may what the request names be watched? 0 or -errno, as attach(). Optional
+ * @by_user:	the key of a request is what the program has returned with the event
  * @key:	the key of a request. Optional: its id
  * @attach:	arm a new watch. The conditions that hold already, or -errno. Optional: 0
  * @detach:	disarm, free memory and close descriptors; after attach() has returned, whatever
@@ -65,6 +67,7 @@
 struct fb_ops {
 	size_t		size;
 	__u32		flags;
+	__u32		events;
 	__u32		marks;
 	int		error;
 	bool		file;
@@ -73,6 +76,7 @@ struct fb_ops {
 	bool		once;
 	bool		fixed;
 	bool		driven;
+	bool		by_user;
 	bool (*there)(void);
 	int (*check)(const struct ukevent *uk);
 	int (*object)(const struct ukevent *uk);
@@ -111,6 +115,12 @@ extern const struct fb_ops *const fb_sources[];
 static inline const struct fb_ops *fb_ops_of(const struct fb_watch *w)
 {
 	return fb_sources[w->type];
+}
+
+/* Of a source whose ids are descriptors */
+static inline int fb_fd_of(const struct fb_watch *w)
+{
+	return (int)(__u32)w->id;
 }
 
 /* Is a condition that holds what the watch reports, not something that happened? */

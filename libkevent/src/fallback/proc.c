@@ -57,10 +57,7 @@ static bool fb_proc_there(void)
 
 static int fb_proc_check(const struct ukevent *uk)
 {
-	if (uk->id.raw[1] || !(uk->event & KEVENT_PROC_EXIT) ||
-	    uk->event & ~(KEVENT_PROC_EXIT | KEVENT_PROC_PIDFD))
-		return -EINVAL;
-	return 0;
+	return uk->id.raw[1] || !(uk->event & KEVENT_PROC_EXIT) ? -EINVAL : 0;
 }
 
 /* No process has the id 0. */
@@ -216,6 +213,7 @@ static void fb_proc_fill(struct fb_queue *q, struct fb_watch *w,
 const struct fb_ops fb_proc_ops = {
 	.size		= sizeof(struct fb_proc),
 	.once		= true,
+	.events		= KEVENT_PROC_EXIT | KEVENT_PROC_PIDFD,
 	.there		= fb_proc_there,
 	.check		= fb_proc_check,
 	.key		= fb_proc_key,

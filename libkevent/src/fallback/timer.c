@@ -284,8 +284,7 @@ static int fb_timer_check(const struct ukevent *uk)
 {
 	__u32 clock = uk->event & FB_TIMER_CLOCKS;
 
-	if (uk->event & ~FB_TIMER_ALL || !(uk->event & KEVENT_TIMER_FIRED) ||
-	    clock & (clock - 1))
+	if (!(uk->event & KEVENT_TIMER_FIRED) || clock & (clock - 1))
 		return -EINVAL;
 	if (uk->event & KEVENT_TIMER_CANCEL_ON_SET &&
 	    (clock != KEVENT_TIMER_REALTIME ||
@@ -296,11 +295,6 @@ static int fb_timer_check(const struct ukevent *uk)
 	if (uk->event & KEVENT_TIMER_INTERVAL)
 		return fb_sum(uk) > (__u64)FB_TIME_MAX ? -EINVAL : 0;
 	return uk->event & KEVENT_TIMER_ABSTIME || uk->id.raw_u64 ? 0 : -EINVAL;
-}
-
-static __u64 fb_timer_key(const struct ukevent *uk)
-{
-	return uk->ptr;
 }
 
 static __s64 fb_timer_interval(const struct ukevent *uk)
@@ -416,10 +410,11 @@ static void fb_timer_delivered(struct fb_queue *q, struct fb_watch *w)
 
 const struct fb_ops fb_timer_ops = {
 	.size		= sizeof(struct fb_timer),
+	.by_user	= true,
+	.events		= FB_TIMER_ALL,
 	.marks		= KEVENT_TIMER_FIRED,
 	.error		= -ECANCELED,
 	.check		= fb_timer_check,
-	.key		= fb_timer_key,
 	.attach		= fb_timer_attach,
 	.detach		= fb_timer_detach,
 	.modify		= fb_timer_modify,

@@ -63,9 +63,10 @@ int fb_check_request(const struct ukevent *uk)
 {
 	const struct fb_ops *ops = fb_sources[uk->type];
 
-	if (uk->req_flags & ~(FB_REQ_ALL | ops->flags) || fb_bad_id(ops, uk))
+	if (uk->req_flags & ~(FB_REQ_ALL | ops->flags) || fb_bad_id(ops, uk) ||
+	    (ops->events && uk->event & ~ops->events))
 		return -EINVAL;
-	return ops->check(uk);
+	return ops->check ? ops->check(uk) : 0;
 }
 
 int fb_fd_error(const struct ukevent *uk, int err)
@@ -88,6 +89,8 @@ static __u64 fb_key(const struct ukevent *uk)
 {
 	const struct fb_ops *ops = fb_sources[uk->type];
 
+	if (ops->by_user)
+		return uk->ptr;
 	return ops->key ? ops->key(uk) : uk->id.raw_u64;
 }
 
