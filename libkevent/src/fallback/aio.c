@@ -8,7 +8,6 @@
  */
 #include <stdint.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <linux/time_types.h>
 
 #include "call/run.h"
@@ -72,7 +71,7 @@ static bool fb_serve_may(const struct fb_serving *s)
 static void fb_serve_next(struct fb_serving *s)
 {
 	if (s->asleep && fb_serve_may(s))
-		fb_wake_servers(s, 1);
+		fb_bump(&s->wakeups, 1);
 }
 
 /* Requests */
@@ -245,8 +244,7 @@ static long fb_server_nap(struct fb_server *c, __u32 seen)
 	fb_deadline_put_off(&c->until);
 	nap.tv_sec = (long)(left / FB_NSEC_PER_SEC);
 	nap.tv_nsec = (long)(left % FB_NSEC_PER_SEC);
-	return left ? fb_sys(SYS_futex, &c->q->serving.wakeups,
-			     FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, &nap, NULL, 0) : 0;
+	return left ? fb_sleep_at(&c->q->serving.wakeups, seen, &nap) : 0;
 }
 
 /* 0 at the end of the time, or -errno */

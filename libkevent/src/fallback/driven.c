@@ -437,5 +437,5 @@ void kevent_driven_close(int fd)
 	__atomic_add_fetch(&q->call, 1, __ATOMIC_SEQ_CST);
 	q->serving.running = 0;
 	fb_queue_unlock(q);
-	fb_wake_servers(&q->serving, INT_MAX);
+	fb_bump(&q->serving.wakeups, INT_MAX);
 }

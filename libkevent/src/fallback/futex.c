@@ -2,9 +2,8 @@
 /*
  * FUTEX, by a thread in futex_waitv()
  *
- * The only thread the library starts: one for each queue that has such a watch. It
- * waits for all words that are armed, and for a word of its own, by which it learns
- * that there are others. A wake-up that comes while it does not wait is lost unless the
+ * Each queue that has such a watch has one. It waits for all words that are armed, and
+ * for a word of its own, by which it learns that there are others. A wake-up that comes while it does not wait is lost unless the
  * word has changed: the next call says so, and does not say which word that is.
  */
 #include <pthread.h>
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <linux/futex.h>
 
 #include "api/process.h"
 #include "ops.h"
@@ -93,13 +91,6 @@ static void fb_futex_pass_on(struct fb_futex *f)
 }
 
 /* The thread */
-
-static void fb_futexes_changed(struct fb_futexes *futexes)
-{
-	__atomic_add_fetch(&futexes->word, 1, __ATOMIC_SEQ_CST);
-	fb_sys(SYS_futex, &futexes->word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
-	       NULL, NULL, 0);
-}
 
 static void fb_futexes_copy(struct fb_futexes *futexes, struct fb_waiting *to)
 {
@@ -188,8 +179,7 @@ static void fb_futexes_refused(struct fb_queue *q, const struct fb_waiting *of)
 		fb_futex_fire(q, f, false);
 	}
 	fb_queue_unlock(q);
-	fb_sys(SYS_futex, &q->futexes.word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
-	       of->v[0].val, NULL, NULL, 0);
+	fb_sleep_at(&q->futexes.word, (__u32)of->v[0].val, NULL);
 }
 
 /* Which word was woken, or what the call says itself */
@@ -249,7 +239,7 @@ static void fb_futexes_stop(struct fb_queue *q)
 
 	fb_queue_lock(q, -1);
 	q->futexes.stop = true;
-	fb_futexes_changed(&q->futexes);
+	fb_bump(&q->futexes.word, 1);
 	fb_queue_unlock(q);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_join(q->futexes.thread, NULL);
@@ -288,7 +278,7 @@ static int fb_futex_arm(struct fb_queue *q, struct fb_futex *f,
 	futexes->nr++;
 	fb_list_add_tail(&f->link, &futexes->armed);
 	f->w.stage = FB_WAITS;
-	fb_futexes_changed(futexes);
+	fb_bump(&futexes->word, 1);
 	return 0;
 }
 

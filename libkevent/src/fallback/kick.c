@@ -2,8 +2,6 @@
 /*
  * The lock of a queue, and the wake-ups of those who sleep in its calls
  */
-#include <linux/futex.h>
-
 #include "queue.h"
 #include "sys.h"
 
@@ -103,11 +101,4 @@ void fb_kick_all(struct fb_queue *q)
 	q->sleepers.several = ~0ULL;
 	if (sleepers)
 		fb_kick(q);
-}
-
-void fb_wake_servers(struct fb_serving *s, int nr)
-{
-	__atomic_add_fetch(&s->wakeups, 1, __ATOMIC_SEQ_CST);
-	fb_sys(SYS_futex, &s->wakeups, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nr, NULL,
-	       NULL, 0);
 }

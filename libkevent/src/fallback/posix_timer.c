@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-#include <linux/futex.h>
 #include <linux/time_types.h>
 
 #include "api/process.h"
@@ -173,8 +172,7 @@ static void pass(void)
 
 	if (!call_thread())
 		while (__atomic_load_n(&passed, __ATOMIC_ACQUIRE) == now)
-			fb_sys(SYS_futex, &passed, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, now,
-			       NULL, NULL, 0);
+			fb_sleep_at(&passed, now, NULL);
 }
 
 /* Others may send the signal to a program that is more than they are. They do not know the value. */
@@ -184,8 +182,7 @@ static void took(const siginfo_t *info)
 		expired(info->si_timerid, info->si_overrun);
 	if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &passed)
 		return;
-	__atomic_add_fetch(&passed, 1, __ATOMIC_RELEASE);
-	fb_sys(SYS_futex, &passed, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	fb_bump(&passed, 1);
 }
 
 /* The first signal of its own timer; others may be sent before */
@@ -230,7 +227,7 @@ static void *take_signals(void *arg)
 	fb_sys(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, sizeof(set));
 	tid = try_signal(&set);
 	__atomic_store_n(&thread, (__u32)tid, __ATOMIC_RELEASE);
-	fb_sys(SYS_futex, &thread, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	fb_sys(SYS_futex, &thread, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1);
 	while (tid > 0) {
 		if (fb_sys(SYS_rt_sigtimedwait, &set, &info, NULL, sizeof(set)) == TIMER_SIGNAL)
 			took(&info);
@@ -247,7 +244,7 @@ static int start_thread(void)
 		return -EAGAIN;
 	pthread_detach(it);
 	while (!__atomic_load_n(&thread, __ATOMIC_ACQUIRE))
-		fb_sys(SYS_futex, &thread, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
+		fb_sleep_at(&thread, 0, NULL);
 	return (int)thread > 0 ? 0 : (int)thread;
 }
 

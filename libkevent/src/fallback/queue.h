@@ -281,8 +281,6 @@ int fb_kick_first(struct fb_queue *q, int fd);
 void fb_kick_if_needed(struct fb_queue *q);
 /* The same, until all of the sleepers have woken up. */
 void fb_kick_all(struct fb_queue *q);
-/* Wake threads that serve. The queue need not be locked. */
-void fb_wake_servers(struct fb_serving *s, int nr);
 
 static inline bool fb_has_sleepers(const struct fb_queue *q)
 {

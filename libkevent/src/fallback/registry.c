@@ -103,7 +103,7 @@ static struct fb_queue *fb_clear(struct fb_number *n)
 		return NULL;
 	fb_count_add(&q->users, FB_USER);
 	fb_set_state(q, FB_DYING);
-	fb_wake_servers(&q->serving, INT_MAX);
+	fb_bump(&q->serving.wakeups, INT_MAX);
 	return q;
 }
 

@@ -6,6 +6,9 @@
 #ifndef LIBKEVENT_FB_SYS_H
 #define LIBKEVENT_FB_SYS_H
 
+#include <linux/futex.h>
+#include <linux/types.h>
+
 #include "api/raw_syscall.h"
 
 #define fb_sys6(nr, a, b, c, d, e, f, ...)				\
@@ -25,6 +28,18 @@ __extension__ ({						\
 	}							\
 	__ret;							\
 })
+
+/* Futexes of the library: change a word, and wake so many; sleep while it is @value. */
+static inline void fb_bump(__u32 *word, int nr)
+{
+	__atomic_add_fetch(word, 1, __ATOMIC_SEQ_CST);
+	fb_sys(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nr);
+}
+
+static inline long fb_sleep_at(__u32 *word, __u32 value, const void *timeout)
+{
+	return fb_sys(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, value, timeout);
+}
 
 /* For a descriptor that a function opens and closes; see own.c for others. */
 static inline void fb_close_local(int fd)
