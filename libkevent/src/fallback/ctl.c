@@ -190,35 +190,26 @@ void kevent_fb_unwatch(int fd, int file)
 		fb_unwatch(q, file);
 }
 
-/* A counter that is full has an event under way: do not wait for it. */
-static void fb_ring_file(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	const __u64 one = 1;
-	long now[2] = { 0, 0 };
-
-	if (fb_sys(SYS_ppoll, &p, 1, now, NULL, (size_t)8) == 1 &&
-	    p.revents & POLLOUT)
-		fb_sys(SYS_write, fd, &one, sizeof(one));
-}
-
 /*
  * Another thread may close the number, and have another file there, at any time. So a copy is
  * written to, if there is a number for it. No other file is copied: its locks would end with that.
  */
 static int fb_ring(int fd)
 {
+	static const __u64 one = 1;
+	int copy, file;
 	bool is;
-	int copy;
 
 	if (fb_sys(SYS_fcntl, fd, F_GETFD) < 0)
 		return -EBADF;
 	if (fb_is_kind(fd, "[eventfd]") <= 0)
 		return -EINVAL;
 	copy = (int)fb_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, kevent_own_from);
-	is = fb_is_kind(copy < 0 ? fd : copy, "[eventfd]") > 0;
-	if (is)
-		fb_ring_file(copy < 0 ? fd : copy);
+	file = copy < 0 ? fd : copy;
+	is = fb_is_kind(file, "[eventfd]") > 0;
+	/* A counter that is full has an event under way: do not wait for it. */
+	if (is && fb_poll(file, POLLOUT) & POLLOUT)
+		fb_sys(SYS_write, file, &one, sizeof(one));
 	fb_close_local(copy);
 	return is ? 0 : -EINVAL;
 }

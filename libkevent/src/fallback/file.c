@@ -180,8 +180,7 @@ static __u32 fb_file_poll(const struct fb_watch *w)
 		{ POLLWRBAND, EPOLLWRBAND }, { POLLMSG, EPOLLMSG },
 		{ POLLRDHUP, EPOLLRDHUP },
 	};
-	static const __u64 no_time[2];
-	struct pollfd pfd = { .fd = fb_fd_of(w) };
+	short events = 0;
 	__u32 mask = 0;
 	size_t i;
 
@@ -189,11 +188,10 @@ static __u32 fb_file_poll(const struct fb_watch *w)
 		return fb_file_events(w, FB_POLL_REGULAR);
 	for (i = 0; i < sizeof(bits) / sizeof(*bits); i++)
 		if (fb_file_interest(w) & bits[i].epoll)
-			pfd.events |= bits[i].poll;
-	if (fb_sys(SYS_ppoll, &pfd, 1, no_time, NULL, (size_t)8) < 1)
-		return 0;
+			events |= bits[i].poll;
+	events = fb_poll(fb_fd_of(w), events);
 	for (i = 0; i < sizeof(bits) / sizeof(*bits); i++)
-		if (pfd.revents & bits[i].poll)
+		if (events & bits[i].poll)
 			mask |= bits[i].epoll;
 	return fb_file_events(w, mask);
 }

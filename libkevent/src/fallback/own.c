@@ -10,6 +10,7 @@
  * closed, a file of the program shows by the name that /proc has for it.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,14 @@ void fb_close_fd(int *at)
 
 	if (fd >= 0)
 		fb_sys(SYS_close, fd);
+}
+
+short fb_poll(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	static const __u64 now[2];
+
+	return fb_sys(SYS_ppoll, &p, 1, now, NULL, (size_t)8) == 1 ? p.revents : 0;
 }
 
 void fb_read_file(const char *path, char *text, size_t size)

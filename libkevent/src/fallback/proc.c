@@ -162,15 +162,6 @@ static void fb_proc_ended(struct fb_queue *q, struct fb_watch *w)
 	fb_report(q, w, KEVENT_PROC_EXIT);
 }
 
-static bool fb_proc_is_over(const struct fb_proc *proc)
-{
-	struct pollfd p = { .fd = proc->pidfd, .events = POLLIN };
-	static const __u64 now[2];
-
-	return fb_sys(SYS_ppoll, &p, 1, now, NULL, (size_t)8) == 1 &&
-	       p.revents & POLLIN;
-}
-
 /* One report: the exit stays an exit. */
 static int fb_proc_register(struct fb_queue *q, struct fb_watch *w)
 {
@@ -189,7 +180,7 @@ static int fb_proc_attach(struct fb_queue *q, struct fb_watch *w,
 	if (err)
 		return err;
 	fb_token_get(&q->index, w);
-	if (!fb_proc_is_over(proc))
+	if (!(fb_poll(proc->pidfd, POLLIN) & POLLIN))
 		return fb_proc_register(q, w);
 	fb_proc_find_status(proc);
 	return KEVENT_PROC_EXIT;

@@ -360,6 +360,8 @@ bool fb_opened_is(int fd, __u32 nr);
 
 /* Has it a name that is no path, with this word in it? By /proc: 0, 1 or -errno */
 int fb_is_kind(int fd, const char *kind);
+/* Events of poll() that a file has now, of these; 0, too, if it fails */
+short fb_poll(int fd, short events);
 /* The first bytes of a file; an empty string if there is none */
 void fb_read_file(const char *path, char *text, size_t size);
 
