@@ -94,7 +94,6 @@ static void fb_futex_pass_on(struct fb_futex *f)
 
 static void fb_futexes_copy(struct fb_futexes *futexes, struct fb_waiting *to)
 {
-	struct fb_list *at;
 	struct fb_futex *f;
 
 	to->v[0] = (struct fb_waitv){
@@ -103,8 +102,7 @@ static void fb_futexes_copy(struct fb_futexes *futexes, struct fb_waiting *to)
 		.flags = FB_WAITV_U32 | FUTEX_PRIVATE_FLAG,
 	};
 	to->nr = 1;
-	for (at = futexes->armed.next; at != &futexes->armed; at = at->next) {
-		f = fb_container(at, struct fb_futex, link);
+	fb_list_each(f, &futexes->armed, struct fb_futex, link) {
 		to->token[to->nr] = f->w.token;
 		to->v[to->nr++] = (struct fb_waitv){
 			.val = f->expected,

@@ -11,6 +11,12 @@
 #define fb_container(ptr, type, member) \
 	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
+/* Each @entry that has its @member on the list. The body may not take it off. */
+#define fb_list_each(entry, head, type, member)				\
+	for (entry = fb_container((head)->next, type, member);		\
+	     &entry->member != (head);					\
+	     entry = fb_container(entry->member.next, type, member))
+
 /* The head of a list, or a link in one */
 struct fb_list {
 	struct fb_list	*next;

@@ -474,11 +474,9 @@ static void fb_set_bit(__u64 *mask, __u64 bit, bool on)
 static bool fb_hub_notify_handler(struct fb_hub *hub, __u32 signal,
 				  const struct fb_signal *but, bool forever, bool once)
 {
-	struct fb_list *list = &hub->listeners[signal - 1], *at;
 	const struct fb_signal *s;
 
-	for (at = list->next; at != list; at = at->next) {
-		s = fb_container(at, struct fb_signal, link);
+	fb_list_each(s, &hub->listeners[signal - 1], struct fb_signal, link) {
 		if (s == but)
 			continue;
 		forever |= s->listens && !s->once;
@@ -623,12 +621,10 @@ static void fb_hub_keep(struct fb_signal *s, const struct fb_siginfo *si)
 static void fb_hub_hand_out(struct fb_hub *hub, const struct fb_queue *q,
 			    const struct fb_siginfo *si)
 {
-	struct fb_list *list = &hub->listeners[si->signal - 1], *at;
 	bool wanted = false, spent = false;
 	struct fb_signal *s;
 
-	for (at = list->next; at != list; at = at->next) {
-		s = fb_container(at, struct fb_signal, link);
+	fb_list_each(s, &hub->listeners[si->signal - 1], struct fb_signal, link) {
 		if (!s->listens)
 			continue;
 		wanted = true;

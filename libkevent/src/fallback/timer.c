@@ -201,11 +201,9 @@ static void fb_timer_stop(struct fb_timer *t)
 /* The clock was set: all of them at once. */
 static void fb_timers_cancel(struct fb_queue *q)
 {
-	struct fb_list *at = q->timers.on_set.next;
 	struct fb_timer *t;
 
-	for (; at != &q->timers.on_set; at = at->next) {
-		t = fb_container(at, struct fb_timer, on_set);
+	fb_list_each(t, &q->timers.on_set, struct fb_timer, on_set) {
 		fb_timer_stop(t);
 		fb_report(q, &t->w, KEVENT_TIMER_FIRED);
 		t->w.state |= FB_BROKEN;
