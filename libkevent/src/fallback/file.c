@@ -295,7 +295,7 @@ static int fb_file_unregister(struct fb_queue *q, struct fb_watch *w)
 
 static void fb_file_detach(struct fb_queue *q, struct fb_watch *w)
 {
-	/* Epoll may keep a file that is open by another descriptor: rebuild.c. */
+	/* Epoll may keep a file that is open by another descriptor: collect.c. */
 	fb_file_unregister(q, w);
 }
 

@@ -287,13 +287,6 @@ static inline bool fb_has_sleepers(const struct fb_queue *q)
 	return __atomic_load_n(&q->sleepers.nr, __ATOMIC_SEQ_CST);
 }
 
-/* setup.c */
-/* Clear the fields, without epoll: 0 or -errno */
-int fb_queue_clear(struct fb_queue *q);
-void fb_queue_teardown(struct fb_queue *q);
-/* The same in a child of the process that made it */
-void fb_queue_let_go(struct fb_queue *q);
-
 /**
  * struct fb_number - what is known of the number of a descriptor
  * @named:	the queue that it means, or did. Read without the lock
@@ -385,6 +378,8 @@ void fb_forget(int fd, struct fb_queue *q);
 /* Does the queue have a name still? */
 bool fb_is_live(struct fb_queue *q);
 int fb_publish(int fd, struct fb_queue *q);
+/* Clear the fields, without epoll: 0 or -errno */
+int fb_queue_clear(struct fb_queue *q);
 /* A queue that nobody else knows, with a reference; without a name */
 struct fb_queue *fb_queue_alloc(void);
 /* In place of fb_put(), for a queue that got no name */
@@ -435,9 +430,6 @@ void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 void fb_collected(struct fb_queue *q, struct epoll_event *events, int nr,
 		  struct fb_dest *d, __u32 call);
 int fb_collect(struct fb_queue *q, int fd, struct fb_dest *d);
-
-/* rebuild.c: epoll has an event for no watch */
-void fb_stray(struct fb_queue *q, __u64 token);
 
 /* watch.c */
 /* Is there a source of the type, and what it takes of the kernel? */

@@ -10,6 +10,8 @@
  * Readers take no lock. Memory of a queue is never given back to the C library, so
  * a reader that comes late increments a count that nobody uses, sees that the table
  * has changed, and goes away again.
+ *
+ * A queue ends where its last reference is given back.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -61,6 +63,49 @@ static bool fb_make_dead(struct fb_queue *q, __u32 dying)
 	return __atomic_compare_exchange_n(&q->users, &dying,
 					   dying - FB_DYING + FB_DEAD, 0,
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Nobody else uses the queue. The number of its epoll may be that of another file by
+ * now, maybe of an epoll of the program, so nothing is taken from there: epoll forgets
+ * all when it is closed. If it were a part of fb_put(), each call would save more registers.
+ */
+static __attribute__((noinline)) void fb_queue_teardown(struct fb_queue *q)
+{
+	__u32 i;
+	int epoll;
+
+	fb_queue_lock(q, -1);
+	/* The program may have closed what is not its own, and have other files there. */
+	epoll = fb_queue_check(q, q->fd) ? -1 : q->fd;
+	for (i = 0; i < FB_NR_OWN; i++)
+		fb_own_check(&q->own[i], epoll);
+	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
+	/* The thread that waits for futex words goes on until it is stopped. */
+	fb_kill_all(q);
+	fb_queue_unlock(q);
+	for (i = 0; i < FB_NR_TYPES; i++)
+		if (fb_sources[i] && fb_sources[i]->free_all)
+			fb_sources[i]->free_all(q);
+	for (i = 0; i < FB_NR_OWN; i++)
+		fb_close_fd(&q->own[i]);
+	fb_index_free(&q->index);
+}
+
+/*
+ * In a child: the files behind the descriptors are those of the parent, too, so the child
+ * closes them, and changes nothing. Threads of the parent went on while fork() copied its
+ * memory, page by page: what they changed is half done here, and stays as it is.
+ */
+static void fb_queue_let_go(struct fb_queue *q)
+{
+	int epoll = fb_queue_check(q, q->fd) ? -1 : q->fd;
+	__u32 i;
+
+	for (i = 0; i < FB_NR_TYPES; i++)
+		if (fb_sources[i] && fb_sources[i]->let_go)
+			fb_sources[i]->let_go(q);
+	fb_own_let_go(q, epoll);
 }
 
 void fb_put(struct fb_queue *q)
@@ -257,6 +302,28 @@ struct fb_queue *fb_queue_alloc(void)
 		fb_set_state(q, FB_LIVE);
 	}
 	return q;
+}
+
+int fb_queue_clear(struct fb_queue *q)
+{
+	__u32 i;
+
+	q->edges = false;
+	q->work = false;
+	q->idle = false;
+	q->gave_way = false;
+	q->kick.pending = false;
+	q->kick.counted = false;
+	q->sleepers = (struct fb_sleepers){ .nr = 0 };
+	q->stray = (struct fb_stray){ .token = 0 };
+	q->delivered = 0;
+	for (i = 0; i < FB_NR_LISTS; i++) {
+		fb_list_init(&q->lists[i].head);
+		q->lists[i].nr = 0;
+	}
+	fb_list_init(&q->serving.chains);
+	fb_list_init(&q->timers.on_set);
+	return fb_index_init(&q->index);
 }
 
 bool fb_ref(struct fb_queue *q)
