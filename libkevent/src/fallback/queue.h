@@ -373,7 +373,7 @@ static inline void fb_put_at(struct fb_queue **q)
 
 /* A reference to one that was found otherwise. False: it goes away */
 bool fb_ref(struct fb_queue *q);
-/* The descriptor does not mean the queue any more. */
+/* The descriptor does not mean the queue any more. NULL: it is new, and means nothing of before. */
 void fb_forget(int fd, struct fb_queue *q);
 /* Does the queue have a name still? */
 bool fb_is_live(struct fb_queue *q);

@@ -173,6 +173,13 @@ static void fb_end(struct fb_queue *q)
 	fb_put(q);
 }
 
+/* The number is new, so what had it before is closed. The lock is held; as fb_clear() */
+static struct fb_queue *fb_vacate(struct fb_number *n)
+{
+	fb_own_lost(n);
+	return n && n->named ? fb_clear(n) : NULL;
+}
+
 void fb_forget(int fd, struct fb_queue *q)
 {
 	struct fb_queue *last = NULL;
@@ -181,17 +188,12 @@ void fb_forget(int fd, struct fb_queue *q)
 	{
 		FB_HOLD(kevent_process_lock());
 		n = fb_number(fd);
-		if (n && n->named == q)
+		if (!q)
+			last = fb_vacate(n);
+		else if (n && n->named == q)
 			last = fb_clear(n);
 	}
 	fb_end(last);
-}
-
-/* The number is new, so what had it before is closed. The lock is held; as fb_clear() */
-static struct fb_queue *fb_vacate(struct fb_number *n)
-{
-	fb_own_lost(n);
-	return n && n->named ? fb_clear(n) : NULL;
 }
 
 int fb_publish(int fd, struct fb_queue *q)
@@ -217,14 +219,8 @@ int fb_publish(int fd, struct fb_queue *q)
 
 void kevent_fb_lost(int fd)
 {
-	struct fb_queue *last;
-
-	if (!kevent_fb_on())
-		return;
-	pthread_mutex_lock(kevent_process_lock());
-	last = fb_vacate(fb_number(fd));
-	pthread_mutex_unlock(kevent_process_lock());
-	fb_end(last);
+	if (kevent_fb_on())
+		fb_forget(fd, NULL);
 }
 
 /* The caller, who made it, has found that it is of no use. */
