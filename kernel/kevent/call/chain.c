@@ -29,7 +29,8 @@
  * so the last reference to a file that was passed through a socket is gone when the next call
  * begins. It is also the update of rseq's CPU, and the delays of memory.high and of block
  * I/O. Signals and a new offset of the stack wait for the end of the chain. TIF_NOTIFY_SIGNAL
- * is no signal: its task work is done and the call is made again.
+ * is no signal: its task work is done and the call is made again. Nor is the mark of the
+ * freezer, for a suspend or a cgroup of version 1: the task is frozen between two calls.
  *
  * Observers are found by the flags that the entry of system calls reads. So anything that
  * wants to see a call, also in later kernels, has a flag there, and a chain needs to know
@@ -61,6 +62,7 @@
 #include <linux/entry-common.h>
 #endif
 
+#include "../core/deadline.h"
 #include "chain.h"
 #include "dispatch.h"
 #include "fixed.h"
@@ -255,14 +257,28 @@ static void kevent_call_work(void)
 }
 
 /*
- * Whether only task work interrupted a call, which then is made once more. Without such
- * work the number is no code: lseek() of some files returns any number.
+ * Has a signal come? The freezer sets the same mark: then the task is frozen here, and has
+ * none when it is thawed. No locks held.
+ */
+static bool kevent_call_has_signal(void)
+{
+	if (likely(!task_sigpending(current)))
+		return false;
+	do {
+		kevent_freeze();
+	} while (signal_pending(current) && !kevent_is_interrupted());
+	return task_sigpending(current);
+}
+
+/*
+ * Whether only task work or the freezer interrupted a call, which then is made once more.
+ * Without a mark the number is no code: lseek() of some files returns any number.
  */
 static bool kevent_call_again(long ret)
 {
 	return (ret == -ERESTARTSYS || ret == -ERESTARTNOINTR ||
-		ret == -ERESTARTNOHAND) && !task_sigpending(current) &&
-	       test_thread_flag(TIF_NOTIFY_SIGNAL);
+		ret == -ERESTARTNOHAND) && signal_pending(current) &&
+	       !kevent_call_has_signal();
 }
 
 /* A signal handler runs after the chain, so no call of it is restarted. */
@@ -286,7 +302,7 @@ static long kevent_step_refusal(struct kevent_step *s)
 {
 	if (unlikely(read_thread_flags() & KEVENT_CALL_WORK)) {
 		kevent_call_work();
-		if (task_sigpending(current))
+		if (kevent_call_has_signal())
 			return -EINTR;
 	}
 	if (!s->known)

@@ -63,20 +63,6 @@ static void chain_that_waits_is_cancelled(struct queue *q)
 	close_pair(fd);
 }
 
-/* The result of the first entry says that a thread has begun with the chain. */
-static bool has_begun(const struct kevent_call *c)
-{
-	return __atomic_load_n(&c->result, __ATOMIC_SEQ_CST) != UNMADE;
-}
-
-static void await_begun(const struct kevent_call *c)
-{
-	uint64_t start = now_ns();
-
-	while (!has_begun(c))
-		MUST(patient(start, PATIENCE_MS));
-}
-
 /* A server has begun with a chain that reads 8 bytes at last. */
 static void start_read(struct queue *q, struct server *s, struct kevent_call *c,
 		       int fd, void *buf)
@@ -85,7 +71,7 @@ static void start_read(struct queue *q, struct server *s, struct kevent_call *c,
 	c[0] = GETPPID;
 	c[1] = ENTRY(SYS_read, fd, buf, 8);
 	MUST_EQ(add_chain(q->fd, c, 2, COOKIE), 0);
-	await_begun(c);
+	await_made(c);
 }
 
 /* It has the last reference when it waits for another chain. */
@@ -112,19 +98,6 @@ static void file_that_a_server_used_last_is_closed(struct queue *q)
 	end_servers(q, &s, 1);
 }
 
-/* Its close waits until the peer has the bytes, and the peer reads none. */
-static void fill_and_linger(int fd)
-{
-	const struct linger wait = { .l_onoff = 1, .l_linger = 4 * PATIENCE_MS / 1000 };
-	static char page[4096];
-
-	MUST_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &wait, sizeof(wait)), 0);
-	while (send(fd, page, sizeof(page), MSG_DONTWAIT) > 0)
-		;
-	MUST_EQ(errno, EAGAIN);
-	MUST_EQ(fcntl(fd, F_SETFL, 0), 0);
-}
-
 static void thread_that_blocks_in_what_calls_have_left_makes_room(struct queue *q)
 {
 	struct server s[2] = {};
@@ -142,7 +115,7 @@ static void thread_that_blocks_in_what_calls_have_left_makes_room(struct queue *
 	close(fd[0]);
 	MUST_EQ(write(fd[1], "abcd", 4), 4);
 	/* From here on it has not blocked but in the close. */
-	await_begun(&c[1]);
+	await_made(&c[1]);
 	MUST_EQ(add_chain(q->fd, &other, 1, COOKIE + 1), 0);
 	MUST_EVENT(q, &ev);
 	check_done(&ev, COOKIE + 1, 0, getppid());
@@ -427,7 +400,7 @@ static void signal_ends_a_chain_and_its_event_says_so(struct queue *q)
 	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
 	c[2] = GETPPID;
 	MUST_EQ(add_chain(q->fd, c, 3, COOKIE), 0);
-	await_begun(c);
+	await_made(c);
 	MUST(sleeps_in(s.actor.tid, __NR_kevent_wait));
 	MUST_EQ(pthread_kill(s.actor.thread, SIGUSR1), 0);
 	MUST_EVENT(q, &ev);
@@ -589,7 +562,7 @@ static int is_killed(void *arg)
 	CHILD_MUST(!add_chain(q->fd, c, 2, 1));
 	CHILD_MUST(!add_chain(q->fd, c, 2, 2));
 	start_actor(&s.actor, serve_on, &s);
-	while (!has_begun(c))
+	while (!is_made(c))
 		sched_yield();
 	kill(getpid(), SIGKILL);
 	return 2;

@@ -80,6 +80,20 @@ static inline void check_done(const struct ukevent *ev, uint64_t cookie,
 	CHECK_EQ(ev->ret_flags, KEVENT_RET_DONE);
 }
 
+static inline bool is_made(const struct kevent_call *c)
+{
+	return __atomic_load_n(&c->result, __ATOMIC_SEQ_CST) != UNMADE;
+}
+
+/* The result of the first entry says that a thread has begun with the chain. */
+static inline void await_made(const struct kevent_call *c)
+{
+	uint64_t start = now_ns();
+
+	while (!is_made(c))
+		MUST(patient(start, PATIENCE_MS));
+}
+
 /* A pipe whose reader waits */
 static inline void open_blocking_pipe(int fd[2])
 {

@@ -77,6 +77,18 @@ void fill(int fd)
 	CHECK_EQ(errno, EAGAIN);
 }
 
+void fill_and_linger(int fd)
+{
+	const struct linger wait = { .l_onoff = 1, .l_linger = 4 * PATIENCE_MS / 1000 };
+	static char page[4096];
+
+	MUST_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &wait, sizeof(wait)), 0);
+	while (send(fd, page, sizeof(page), MSG_DONTWAIT) > 0)
+		;
+	MUST_EQ(errno, EAGAIN);
+	MUST_EQ(fcntl(fd, F_SETFL, 0), 0);
+}
+
 long read_byte(void *fd)
 {
 	char byte;

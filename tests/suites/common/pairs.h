@@ -22,6 +22,8 @@ void close_pair(const int fd[2]);
 
 /* Makes the file non-blocking and writes to it until it takes no more. */
 void fill(int fd);
+/* Its close waits until the peer has the bytes, and the peer reads none. */
+void fill_and_linger(int fd);
 /* An actor: what read() returns for a byte of *@fd */
 long read_byte(void *fd);
 /* Of the next event, which is of a socket. They may be late: the network has threads. */

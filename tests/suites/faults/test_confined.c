@@ -475,6 +475,72 @@ static void held_thread_takes_no_chain(void)
 	close(fd[0]);
 	close(fd[1]);
 }
+
+/* A server of @q has begun with a chain, and sleeps in the second step. */
+static void start_chain(struct actor *server, struct queue *q, struct kevent_call *c, uint32_t nr)
+{
+	struct ukevent uk;
+
+	start_actor(server, serves, q);
+	MUST(sleeps_in(server->tid, __NR_kevent_wait));
+	set_chain(&uk, c, nr, COOKIE);
+	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &uk), 0);
+	await_made(c);
+	MUST(sleeps_in(server->tid, __NR_kevent_wait));
+}
+
+/* No signal has come: the call goes on, and so do those behind it. */
+static void held_thread_goes_on_with_its_call(void)
+{
+	struct kevent_call c[3];
+	struct actor server;
+	struct ukevent ev;
+	struct queue q;
+	char byte;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_blocking_pipe(fd);
+	c[0] = GETPPID;
+	c[1] = ENTRY(SYS_read, fd[0], &byte, 1);
+	c[2] = GETPPID;
+	start_chain(&server, &q, c, 3);
+	hold(&server);
+	let_go(&server);
+	put_byte(fd[1]);
+	MUST_EVENT(&q, &ev);
+	check_done(&ev, COOKIE, 2, getppid());
+	CHECK_EQ(c[1].result, 1);
+	close_queue(&q);
+	join_actor(&server, PATIENCE_MS);
+	close_pair(fd);
+}
+
+/* The close ends early, as outside a chain, and what is behind it is made. */
+static void held_thread_goes_on_behind_its_call(void)
+{
+	struct kevent_call c[3];
+	struct actor server;
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	tcp_pair(fd);
+	fill_and_linger(fd[0]);
+	c[0] = GETPPID;
+	c[1] = ENTRY(SYS_close, fd[0], 0, 0);
+	c[2] = GETPPID;
+	start_chain(&server, &q, c, 3);
+	hold(&server);
+	let_go(&server);
+	MUST_EVENT(&q, &ev);
+	check_done(&ev, COOKIE, 2, getppid());
+	CHECK_EQ(c[1].result, 0);
+	close_queue(&q);
+	join_actor(&server, PATIENCE_MS);
+	close(fd[1]);
+}
 #endif
 
 /* Adds watches to its own queue, then wants more memory than the group has. */
@@ -613,6 +679,8 @@ static const struct test_case cases[] = {
 #ifdef __LP64__
 	TEST(held_thread_keeps_no_place),
 	TEST(held_thread_takes_no_chain),
+	TEST(held_thread_goes_on_with_its_call),
+	TEST(held_thread_goes_on_behind_its_call),
 #endif
 	TEST(process_killed_for_memory_leaves_nothing),
 	TEST(root_of_a_user_namespace_has_the_limits),
