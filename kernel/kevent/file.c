@@ -32,19 +32,23 @@
 /*
  * Each close() of a descriptor, and so each end of a process that has one. The program may
  * have freed the memory of the ring: it is left before anything else is done. A child that
- * has taken no events has none to leave to others.
+ * has taken no events has none to leave to others, and one that does not serve wakes no
+ * server.
  */
 static int kevent_fop_flush(struct file *file, fl_owner_t id)
 {
 	struct kevent_queue *q = file->private_data;
-	const void *taker;
+	const void *taker, *table;
 
 	kevent_ring_leave(q);
 	taker = READ_ONCE(q->taker);
 	if (taker == id || taker == KEVENT_TAKERS)
 		kevent_wake_left(q);
-	/* Servers that came through the descriptor leave. */
-	kevent_limit_look(&q->crew.limit);
+	/* Servers that came through the descriptor leave. Pairs with kevent_crew_note(). */
+	smp_mb();
+	table = READ_ONCE(q->crew.table);
+	if (table == id || table == KEVENT_TAKERS)
+		kevent_limit_look(&q->crew.limit);
 	return 0;
 }
 

@@ -31,7 +31,8 @@
  *
  * Serving threads hold the queue's file by a reference of their own, because a call of the
  * chain may close the descriptor. So that they do not keep the queue for ever, ->flush()
- * has them check their descriptors. Each wakes the next one, and nobody walks their list.
+ * has them check their descriptors if one was closed in their table, and not in that of a
+ * child. Each wakes the next one, and nobody walks their list.
  * A thread that begins to serve checks first: the descriptor may have been closed after
  * the file was found.
  */
@@ -183,11 +184,26 @@ void kevent_crew_end(struct kevent_queue *q)
 	if (!READ_ONCE(q->crew.process))
 		return;
 	guard(spinlock)(&kevent_crews_lock);
+	WRITE_ONCE(q->crew.table, NULL);
 	WRITE_ONCE(q->crew.process, NULL);
 	hlist_del_init(&q->crew.member);
 }
 
 /* Serving */
+
+/*
+ * A close of a descriptor in the table of the current thread has servers look from now on.
+ * It is seen there, or the thread sees that the descriptor is closed when it first looks.
+ */
+static void kevent_crew_note(struct kevent_crew *crew)
+{
+	const void *table = cmpxchg(&crew->table, NULL, current->files);
+
+	if (table && table != current->files)
+		WRITE_ONCE(crew->table, KEVENT_TAKERS);
+	/* Pairs with kevent_fop_flush(). */
+	smp_mb();
+}
 
 static bool kevent_is_open(int fd, const struct kevent_queue *q)
 {
@@ -288,6 +304,7 @@ int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
 	err = kevent_crew_claim(q) ?: kevent_limit_serve(&q->crew.limit, limit, &m);
 	if (err)
 		return err;
+	kevent_crew_note(&q->crew);
 	kevent_deadline_start(until);
 	while (!IS_ERR(job = kevent_server_wait(m, q, fd, until))) {
 		kevent_server_run(m, q, job);

@@ -45,7 +45,7 @@ struct wakeup_source;
  */
 #define KEVENT_MM_BYTES	(sizeof(struct mm_struct) + cpumask_size() + 2 * PAGE_SIZE)
 
-/* For kevent_queue.taker: several processes */
+/* For kevent_queue.taker and kevent_crew.table: several */
 #define KEVENT_TAKERS		((const void *)ERR_PTR(-EUSERS))
 
 /* For kevent_queue.wake_request: the next consumer that would sleep returns */
@@ -144,6 +144,8 @@ struct kevent_keys {
  * @process:	whose chains these are, a pointer to compare; NULL: of nobody. Changed
  *		under kevent_crews_lock. Who ends gives it up when no chain is left, so
  *		it cancels its own chains only, and as many as there are
+ * @table:	the table of descriptors, to compare, of all threads that may serve, or
+ *		%KEVENT_TAKERS if there are several; NULL: of none. See kevent_crew_note()
  * @member:	in &signal_struct.kevent_crews of that process, under
  *		kevent_crews_lock. A process has one for each of its queues
  */
@@ -151,6 +153,7 @@ struct kevent_crew {
 	struct kevent_limit	limit;
 	struct list_head	jobs;
 	struct signal_struct	*process;
+	const void		*table;
 	struct hlist_node	member;
 };
 

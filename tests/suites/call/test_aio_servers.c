@@ -358,6 +358,54 @@ static void close_before_a_server_sleeps_is_seen(struct queue *q)
 	}
 }
 
+static int just_ends(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/* A child has a copy of the descriptor, and closes that only. */
+static void end_of_a_child_wakes_no_server(struct queue *q)
+{
+	struct server s[3] = {};
+	long long sleeps[3];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		start_server(&s[i], q->fd, 1);
+		sleeps[i] = sleeps_so_far(s[i].actor.tid);
+	}
+	CHECK_EQ(join_child(start_child(just_ends, NULL), PATIENCE_MS), 0);
+	for (i = 0; i < 3; i++) {
+		MUST(sleeps_in(s[i].actor.tid, __NR_kevent_wait));
+		CHECK_EQ(sleeps_so_far(s[i].actor.tid), sleeps[i]);
+	}
+	end_servers(q, s, 3);
+}
+
+static long serves_with_a_table_of_its_own(void *arg)
+{
+	struct server *s = arg;
+
+	return unshare(CLONE_FILES) ? -errno : serve_on(s);
+}
+
+/* The first server was of another table. */
+static void close_in_each_table_is_seen(struct queue *q)
+{
+	struct server s = { .kq = q->fd, .limit = 1 };
+	struct kevent_call c = ENTRY(SYS_close, q->fd, 0, 0);
+	struct ukevent ev;
+
+	CHECK_EQ(serve(q->fd, 1, 0), 0);
+	start_actor(&s.actor, serves_with_a_table_of_its_own, &s);
+	MUST_EQ(add_chain(q->fd, &c, 1, COOKIE), 0);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 0, 0);
+	join_actor(&s.actor, PATIENCE_MS);
+	CHECK_EQ(s.actor.ret, 1);
+}
+
 static void chain_may_close_its_queue(struct queue *q)
 {
 	struct kevent_call c[2];
@@ -596,6 +644,8 @@ static const struct test_case cases[] = {
 	TEST_EACH(servers_leave_when_their_descriptor_is_closed),
 	TEST_EACH(servers_leave_when_it_is_another_file),
 	TEST_EACH(close_before_a_server_sleeps_is_seen),
+	TEST_EACH(end_of_a_child_wakes_no_server),
+	TEST_EACH(close_in_each_table_is_seen),
 	TEST_EACH(chain_may_close_its_queue),
 	TEST_EACH(signal_ends_the_wait_of_a_server),
 	TEST_EACH(signal_ends_a_chain_and_its_event_says_so),
