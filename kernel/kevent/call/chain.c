@@ -36,7 +36,8 @@
  * wants to see a call, also in later kernels, has a flag there, and a chain needs to know
  * none of them by name. Under a seccomp filter the kernel could run calls that the filter
  * always allows, which seccomp caches in a bitmap. It does not, because that bitmap is
- * private to seccomp, and a filter would then see some calls and not others.
+ * private to seccomp, and a filter would then see some calls and not others. A thread that
+ * is observed could have another one make its calls: of a chain that it adds none is made.
  *
  * A refusal has a bit of its own in the return value. -EOPNOTSUPP in a step's result
  * could also be what accept() of a datagram socket says, and a library that repeated that
@@ -105,7 +106,7 @@ static const u8 kevent_call_table[NR_syscalls] = {
  * Whether somebody has to see each system call of the current task. Tracers, filters and
  * auditors come at any time: look each time.
  */
-static bool kevent_call_observed(void)
+bool kevent_call_observed(void)
 {
 #ifdef CONFIG_GENERIC_ENTRY
 	return READ_ONCE(current_thread_info()->syscall_work) &
@@ -128,7 +129,8 @@ static bool kevent_call_observed(void)
  *		rest is not set. No call of the table reads that, or changes anything
  * @run:	the chain
  * @passed:	with @call.flags, an error that a reference leads to; 0: none
- * @known:	numbers below it are those of the table: none for a 32-bit program
+ * @known:	numbers below it are those of the table: none for a 32-bit program, or if
+ *		somebody had to see the calls of who submitted the chain
  * @refused:	the call was not made; on_error is 0 then
  */
 struct kevent_step {
@@ -389,7 +391,7 @@ int kevent_run_chain(struct kevent_run *run, bool nowait)
 	if (!access_ok(run->chain, run->nr * sizeof(*at)))
 		return -EFAULT;
 	s.run = run;
-	s.known = in_compat_syscall() ? 0 : NR_syscalls;
+	s.known = in_compat_syscall() || run->observed ? 0 : NR_syscalls;
 	s.refused = false;
 	while ((kind = kevent_step_next(&s, at, next, ret)) >= 0) {
 		at = next;
@@ -431,5 +433,10 @@ int kevent_run_chain(struct kevent_run *run, bool nowait)
 }
 
 void kevent_run_settle(void) {}
+
+bool kevent_call_observed(void)
+{
+	return false;
+}
 
 #endif

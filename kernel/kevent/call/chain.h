@@ -17,6 +17,7 @@ struct kevent_queue;
  *		kevent_run_chain() has its file
  * @nr:		how many there are
  * @at:		the step whose turn it is, or that ended the chain
+ * @observed:	no call is to be made: somebody had to see those of who submitted it
  * @refused:	that call was not made
  * @result:	its result
  */
@@ -25,11 +26,13 @@ struct kevent_run {
 	struct kevent_queue	*queue;
 	u32			nr;
 	u32			at;
+	bool			observed;
 	bool			refused;
 	s64			result;
 };
 
 int kevent_run_chain(struct kevent_run *run, bool nowait);
 void kevent_run_settle(void);
+bool kevent_call_observed(void);
 
 #endif /* _KEVENT_CHAIN_H */

@@ -354,6 +354,7 @@ static int ev_aio_attach(struct kevent *ke, const struct ukevent *uk,
 		.queue	= ke->queue,
 		.nr	= uk->ret_data[0],
 		.at	= uk->ret_data[1],
+		.observed = kevent_call_observed(),
 	};
 	/* A chain ends once. */
 	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);

@@ -221,19 +221,28 @@ static long sleep_in_a_chain(void *arg)
 	return raw(s->c, 2);
 }
 
+/* A chain that sleeps in its first call until there is a byte in its pipe */
+static int open_sleeper(struct sleeper *s)
+{
+	static char byte;
+
+	make_chain(s->c);
+	if (pipe(s->pipe))
+		return -1;
+	s->c[0].nr = SYS_read;
+	s->c[0].args[0] = (uint64_t)s->pipe[0];
+	s->c[0].args[1] = (uintptr_t)&byte;
+	s->c[0].args[2] = 1;
+	return 0;
+}
+
 static int filter_for_all_threads(void *arg)
 {
 	struct sleeper s;
 	struct actor a;
-	char buf[1];
 
 	(void)arg;
-	make_chain(s.c);
-	CHILD_MUST(!pipe(s.pipe));
-	s.c[0].nr = SYS_read;
-	s.c[0].args[0] = (uint64_t)s.pipe[0];
-	s.c[0].args[1] = (uintptr_t)buf;
-	s.c[0].args[2] = 1;
+	CHILD_MUST(!open_sleeper(&s));
 	start_actor(&a, sleep_in_a_chain, &s);
 	CHILD_MUST(sleeps_in(a.tid, __NR_kevent_call));
 	CHILD_MUST(filter(SYS_getppid, SECCOMP_RET_KILL_PROCESS,
@@ -257,35 +266,50 @@ static long serve(void *arg)
 			  KEVENT_FLAGS_SERVE, NULL);
 }
 
-static int filter_for_a_server(void *arg)
+/* All threads get a filter behind ADD of a chain, or the one that adds it alone, before that. */
+static int filter_while_a_server_sleeps(void *arg)
 {
 	int kq = (int)raw_kevent(__NR_kevent_init, NULL, 0, 0);
-	struct kevent_call c[2];
+	const bool all = *(bool *)arg;
+	struct sleeper s;
 	struct ukevent ev = {
-		.id.raw_u64 = KEVENT_ARG(c), .type = KEVENT_AIO,
+		.id.raw_u64 = KEVENT_ARG(s.c), .type = KEVENT_AIO,
 		.event = KEVENT_AIO_DONE, .ret_data = { 2 },
 	};
 	struct actor a;
 
-	(void)arg;
-	make_chain(c);
+	CHILD_MUST(!open_sleeper(&s));
 	start_actor(&a, serve, &kq);
 	CHILD_MUST(sleeps_in(a.tid, __NR_kevent_wait));
+	if (all)
+		CHILD_MUST(kevent_ctl(kq, KEVENT_CTL_ADD, 1, &ev) == 0);
 	CHILD_MUST(filter(SYS_getppid, SECCOMP_RET_KILL_PROCESS,
-			  SECCOMP_FILTER_FLAG_TSYNC) == 0);
-	CHILD_MUST(kevent_ctl(kq, KEVENT_CTL_ADD, 1, &ev) == 0);
+			  all ? SECCOMP_FILTER_FLAG_TSYNC : 0) == 0);
+	if (!all)
+		CHILD_MUST(kevent_ctl(kq, KEVENT_CTL_ADD, 1, &ev) == 0);
+	CHILD_MUST(write(s.pipe[1], "", 1) == 1);
 	CHILD_MUST(get_events(kq, 1, 1, PATIENCE_MS * slowness, &ev) == 1);
-	CHILD_MUST(ev.id.raw_u64 == REFUSED);
+	CHILD_MUST(ev.id.raw_u64 & REFUSED);
 	CHILD_MUST((int)ev.ret_data[0] == -EOPNOTSUPP);
-	CHILD_MUST(c[1].result == 0x5a5a);
+	CHILD_MUST(s.c[1].result == (ev.id.raw_u64 & 1 ? -EOPNOTSUPP : 0x5a5a));
 	return 0;
 }
 
-/* A thread that sleeps for chains gets a filter: the next chain is refused. */
+static void filter_in_a_child(bool all)
+{
+	CHECK_EQ(join_child(start_child(filter_while_a_server_sleeps, &all), PATIENCE_MS), 0);
+}
+
+/* A thread that serves gets a filter: the next call is refused. */
 static void filter_counts_in_serving_threads(void)
 {
-	CHECK_EQ(join_child(start_child(filter_for_a_server, NULL),
-			    PATIENCE_MS), 0);
+	filter_in_a_child(true);
+}
+
+/* No other thread makes the calls of one that has a filter. */
+static void filter_counts_for_what_its_thread_adds(void)
+{
+	filter_in_a_child(false);
 }
 
 /* Tracers */
@@ -381,6 +405,7 @@ static const struct test_case cases[] = {
 	TEST(filters_may_ask_about_a_call),
 	TEST(filter_counts_from_the_next_entry_on),
 	TEST(filter_counts_in_serving_threads),
+	TEST(filter_counts_for_what_its_thread_adds),
 	TEST(tracer_sees_each_call),
 	TEST(user_dispatch_sees_each_call),
 	{ }
