@@ -150,21 +150,6 @@ void kevent_limit_put(struct kevent_limit *l)
 		kfree(l);
 }
 
-static struct kevent_member *kevent_member_alloc(struct kevent_limit *l)
-{
-	struct kevent_member *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
-
-	if (!m)
-		return NULL;
-	INIT_LIST_HEAD(&m->link);
-	m->task = current;
-	m->limit = l;
-	refcount_inc(&l->refs);
-	current->worker_private = m;
-	current->flags |= PF_KEVENT_SERVER;
-	return m;
-}
-
 static void kevent_member_free(struct kevent_member *m)
 {
 	struct kevent_limit *l = m->limit;
@@ -184,6 +169,23 @@ void kevent_limit_leave(const struct kevent_limit *l)
 
 	if (m && (!l || m->limit == l))
 		kevent_member_free(m);
+}
+
+/* Make the current thread a member of @l, and of no other group. NULL: it stays what it was. */
+static struct kevent_member *kevent_member_new(struct kevent_limit *l)
+{
+	struct kevent_member *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+
+	if (!m)
+		return NULL;
+	kevent_limit_leave(NULL);
+	INIT_LIST_HEAD(&m->link);
+	m->task = current;
+	m->limit = l;
+	refcount_inc(&l->refs);
+	current->worker_private = m;
+	current->flags |= PF_KEVENT_SERVER;
+	return m;
 }
 
 /*
@@ -209,12 +211,8 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 			kfree(l);
 	}
 	l = kevent_limit_peek(where);
-	if (m && m->limit != l) {
-		kevent_member_free(m);
-		m = NULL;
-	}
-	if (!m)
-		m = kevent_member_alloc(l);
+	if (!m || m->limit != l)
+		m = kevent_member_new(l);
 	if (!m)
 		return -ENOMEM;
 	guard(raw_spinlock_irq)(&l->lock);
@@ -231,8 +229,7 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
  */
 int kevent_limit_serve(struct kevent_limit *l, u32 max, struct kevent_member **to)
 {
-	kevent_limit_leave(NULL);
-	*to = kevent_member_alloc(l);
+	*to = kevent_member_new(l);
 	if (!*to)
 		return -ENOMEM;
 	(*to)->waits = true;

@@ -141,6 +141,25 @@ static int wait_with_limit(struct scene *s)
 	return kevent_wait(s->q.fd, SIZE, 0, &zero, KEVENT_FLAGS_ARG, &s->arg);
 }
 
+/* A thread that is a member of another queue's group stays one. */
+static void join_group(struct scene *s)
+{
+	static KEVENT_RING_STORAGE(8) mem;
+
+	MUST(wait_with_limit(s) >= 0);
+	s->other = kevent_init(&mem.ring, 8, 0);
+	MUST(s->other >= 0);
+}
+
+static int wait_elsewhere(struct scene *s)
+{
+	static const struct timespec zero;
+
+	kevent_wait_arg_init(&s->arg);
+	s->arg.max_running = 1;
+	return kevent_wait(s->other, 1, 0, &zero, KEVENT_FLAGS_ARG, &s->arg);
+}
+
 /* A change that failed says so; then a second call makes it. */
 static unsigned int change_was_made(struct scene *s)
 {
@@ -178,11 +197,16 @@ static void calls_that_wait(void)
 		.name = "kevent_wait() with a limit",
 		.errors = { -EFAULT, -ENOMEM }, .call = wait_with_limit,
 	};
+	static const struct path member = {
+		.name = "kevent_wait() with a limit, of a member", .errors = { -EFAULT },
+		.prepare = join_group, .call = wait_elsewhere, .end = close_other,
+	};
 
 	fail_each(&get, NULL, 1);
 	fail_each(&ring, NULL, 1);
 	fail_each(&all, NULL, 5);
 	fail_each(&limited, NULL, 4);
+	fail_each(&member, NULL, 4);
 }
 
 /* Others who use a queue */
@@ -423,6 +447,13 @@ static int serve_now(struct scene *s)
 	return kevent_wait(s->q.fd, 1, 0, &zero, KEVENT_FLAGS_SERVE, NULL);
 }
 
+static int serve_elsewhere(struct scene *s)
+{
+	static const struct timespec zero;
+
+	return kevent_wait(s->other, 1, 0, &zero, KEVENT_FLAGS_SERVE, NULL);
+}
+
 static unsigned int serve_read(struct scene *s)
 {
 	write_two(s);
@@ -456,6 +487,10 @@ static void chains_and_bound_calls(void)
 		.name = "kevent_wait() that serves", .errors = { -EFAULT },
 		.call = serve_now,
 	};
+	static const struct path member = {
+		.name = "kevent_wait() that serves, of a member", .errors = { -EFAULT },
+		.prepare = join_group, .call = serve_elsewhere, .end = close_other,
+	};
 	static const struct path bind = {
 		.name = "ADD of a bound call", .errors = { -EFAULT },
 		.prepare = open_two, .call = bind_read,
@@ -464,6 +499,7 @@ static void chains_and_bound_calls(void)
 
 	fail_each(&submit, NULL, 2);
 	fail_each(&serve, NULL, 1);
+	fail_each(&member, NULL, 1);
 	fail_each(&bind, NULL, 4);
 }
 
