@@ -34,6 +34,7 @@
 #include <linux/filelock.h>
 #include <linux/fs.h>
 #include <linux/fsnotify.h>
+#include <linux/in.h>
 #include <linux/kevent.h>
 #include <linux/limits.h>
 #include <linux/magic.h>
@@ -204,8 +205,34 @@ static long nowait_pread(struct file *file, const struct pt_regs *regs)
 /* Sockets */
 
 /*
+ * Is what a socket is made of surely there? For another family or protocol the kernel may ask
+ * for a module, and wait for modprobe.
+ */
+static bool nowait_has_family(const struct pt_regs *regs)
+{
+	const int type = regs->KEVENT_CALL_ARG1 & SOCK_TYPE_MASK;
+	const int protocol = regs->KEVENT_CALL_ARG2;
+
+	switch ((int)regs->KEVENT_CALL_ARG0) {
+	case AF_UNIX:
+		return true;
+	case AF_INET6:
+		if (!IS_BUILTIN(CONFIG_IPV6))
+			return false;
+		fallthrough;
+	case AF_INET:
+		return (type == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP)) ||
+		       (type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP));
+	default:
+		return false;
+	}
+}
+
+/*
  * Could a call that does not wait do a part of what it is asked for, where one that waits
- * does all? Sockets of AF_ALG, and those of a vsock, take a part of a packet.
+ * does all? Sockets of AF_ALG, and those of a vsock, take a part of a packet. Or does the
+ * call wait all the same? A request by netlink is answered by its sender, under locks that
+ * others hold for long.
  */
 static bool nowait_splits(struct file *file, u32 nr)
 {
@@ -221,7 +248,8 @@ static bool nowait_splits(struct file *file, u32 nr)
 	case __NR_sendto:
 	case __NR_sendmsg:
 		return sock->type == SOCK_STREAM ||
-		       sock->type == SOCK_SEQPACKET;
+		       sock->type == SOCK_SEQPACKET ||
+		       (sock->sk && sock->sk->sk_family == AF_NETLINK);
 	default:
 		return false;
 	}
@@ -378,8 +406,7 @@ enum { NEVER_WAITS = 1, IO, NEEDS_FILE };
 static const u8 nowait_kind[NR_syscalls] = {
 	[__NR_getpid] = NEVER_WAITS, [__NR_getppid] = NEVER_WAITS,
 	[__NR_clock_gettime] = NEVER_WAITS, [__NR_clock_getres] = NEVER_WAITS,
-	[__NR_pipe2] = NEVER_WAITS, [__NR_socket] = NEVER_WAITS,
-	[__NR_socketpair] = NEVER_WAITS, [__NR_listen] = NEVER_WAITS,
+	[__NR_pipe2] = NEVER_WAITS, [__NR_listen] = NEVER_WAITS,
 	[__NR_shutdown] = NEVER_WAITS, [__NR_getsockname] = NEVER_WAITS,
 	[__NR_getpeername] = NEVER_WAITS, [__NR_getsockopt] = NEVER_WAITS,
 	[__NR_setsockopt] = NEVER_WAITS,
@@ -431,6 +458,9 @@ long kevent_call_nowait(struct pt_regs *regs, u32 nr)
 {
 	if (nowait_kind[nr] == NEVER_WAITS)
 		return kevent_call_dispatch(regs, nr);
+	if (nr == __NR_socket || nr == __NR_socketpair)
+		return nowait_has_family(regs) ? kevent_call_dispatch(regs, nr) :
+						 KEVENT_CALL_ELSEWHERE;
 	if (nr == __NR_openat)
 		return nowait_openat(regs);
 	if (nr == __NR_close)

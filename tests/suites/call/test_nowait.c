@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <sys/fanotify.h>
@@ -408,6 +410,47 @@ static void sockets_say_at_once_what_they_can(struct queue *q)
 	close_pair(sock);
 }
 
+/* A family or a protocol that is not there may be a module, which is asked for. */
+static void sockets_that_need_a_module_are_left(struct queue *q)
+{
+	int sock[2];
+
+	close((int)make(q, ENTRY(SYS_socket, AF_UNIX, SOCK_SEQPACKET, 0)));
+	close((int)make(q, ENTRY(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+	close((int)make(q, ENTRY(SYS_socket, AF_INET6, SOCK_DGRAM, IPPROTO_UDP)));
+	check_made(q, ENTRY4(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, sock), 0);
+	close_pair(sock);
+	check_left(q, ENTRY(SYS_socket, AF_X25, SOCK_SEQPACKET, 0), -EAFNOSUPPORT);
+	check_left(q, ENTRY(SYS_socket, AF_INET, SOCK_STREAM, IPPROTO_SCTP), -EPROTONOSUPPORT);
+	check_left(q, ENTRY(SYS_socket, AF_INET, SOCK_SEQPACKET, 0), -ESOCKTNOSUPPORT);
+	check_left(q, ENTRY4(SYS_socketpair, AF_X25, SOCK_SEQPACKET, 0, sock), -EAFNOSUPPORT);
+}
+
+/* The sender waits for locks that whoever changes the network has for long. */
+static void requests_by_netlink_are_left(struct queue *q)
+{
+	struct {
+		struct nlmsghdr	head;
+		struct rtgenmsg	body;
+	} ask = {
+		.head = { .nlmsg_len = sizeof(ask), .nlmsg_type = RTM_GETLINK,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+	};
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	struct iovec iov = { &ask, sizeof(ask) };
+	struct msghdr msg = { .msg_name = &kernel, .msg_namelen = sizeof(kernel),
+			      .msg_iov = &iov, .msg_iovlen = 1 };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	MUST(fd >= 0);
+	check_left(q, ENTRY(SYS_sendmsg, fd, &msg, 0), sizeof(ask));
+	close(fd);
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	MUST(fd >= 0);
+	check_left(q, ENTRY4(SYS_sendto, fd, &ask, sizeof(ask), MSG_DONTWAIT), sizeof(ask));
+	close(fd);
+}
+
 static void no_part_of_a_message_is_sent(struct queue *q)
 {
 	int sock[2], sent = 0;
@@ -623,6 +666,8 @@ static const struct test_case cases[] = {
 	TEST_EACH(closes_that_wait_for_nobody_are_made),
 	TEST_EACH(closes_that_may_wait_are_left),
 	TEST_EACH(sockets_say_at_once_what_they_can),
+	TEST_EACH(sockets_that_need_a_module_are_left),
+	TEST_EACH(requests_by_netlink_are_left),
 	TEST_EACH(no_part_of_a_message_is_sent),
 	TEST_EACH(connections_that_wait_are_accepted),
 	TEST_EACH(connects_are_left),
