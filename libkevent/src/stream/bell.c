@@ -57,7 +57,9 @@ static long ring(const struct kevent_stream *s)
 
 /*
  * Its subject was stored before. Pairs with take_ready() of the peer, which clears the bit and
- * looks at the stream afterwards, and with kevent_streams_arm().
+ * looks at the stream afterwards, and with kevent_streams_arm(). A peer that has closed the stream
+ * hears nothing by its socket, which a child may keep open. It says so before it sleeps again: who
+ * sees that sleep sees this, too. Pairs with say_closed() of the peer.
  */
 bool kevent_stream_notify(struct kevent_stream *s)
 {
@@ -68,6 +70,8 @@ bool kevent_stream_notify(struct kevent_stream *s)
 	lane_full_barrier();
 	asleep = lane_load(s->asleep);
 	if (!s->out.announce && (!asleep || asleep == *s->rung))
+		return true;
+	if (lane_load(&s->peer->gone))
 		return true;
 	ret = ring(s);
 	/*

@@ -320,7 +320,10 @@ int kevent_stream_open(struct kevent_streams *set, int sock, __u32 flags, __u64 
 	return 0;
 }
 
-/* The peer reads what there is, and then the end; and it writes no more. */
+/*
+ * The peer reads what there is, and then the end; and it writes no more. It rings by other streams
+ * for later sleeps. Pairs with kevent_stream_notify() of the peer.
+ */
 static void say_closed(struct kevent_stream *s)
 {
 	if (!s->mem || s->error || s->fd >= 0 ||

@@ -709,6 +709,49 @@ static void bell_that_is_lost_does_not_count(void)
 	close_sets();
 }
 
+/*
+ * A child has a copy of the socket of a stream that was closed: a bell goes there and wakes
+ * nobody. @ends: what the peer does with the closed stream
+ */
+static void bell_to_a_closed_stream_is_none(int side, void (*ends)(struct kevent_stream *s))
+{
+	struct kevent_streams *sleeps = side ? sb : sa;
+	struct kevent_stream *s = many[0][!side];
+	int copy;
+
+	settle_many();
+	copy = dup(many[0][side]->sock);
+	close_stream(many[0][side]);
+	CHECK_EQ(kevent_streams_arm(sleeps), 0);
+	ends(s);
+	say(many[1][!side], "m");
+	CHECK(recv(many[1][side]->sock, buf, 1, MSG_PEEK | MSG_DONTWAIT) == 1);
+	CHECK(recv(copy, buf, 1, MSG_PEEK | MSG_DONTWAIT) != 1);
+	close(copy);
+	close_sets();
+}
+
+static void read_to_the_end(struct kevent_stream *s)
+{
+	CHECK_EQ(kevent_stream_read(s, buf, BIG), STREAM_RING);
+	CHECK_EQ(kevent_stream_read(s, buf, BIG), 0);
+}
+
+static void bell_to_a_closed_stream_does_not_count(void)
+{
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		open_many();
+		bell_to_a_closed_stream_is_none(side, close_stream);
+		/* There is room again that it had waited for. */
+		open_many();
+		CHECK_EQ(kevent_stream_write(many[0][side], big, BIG), STREAM_RING);
+		CHECK_EQ(kevent_stream_write(many[0][side], big, 1), -EAGAIN);
+		bell_to_a_closed_stream_is_none(side, read_to_the_end);
+	}
+}
+
 static void stream_wakes_a_sleeper(void)
 {
 	int i;
@@ -1752,6 +1795,7 @@ static const struct test tests[] = {
 	TEST(accepting_side_is_rung_for_once),
 	TEST(connecting_side_is_rung_for_once),
 	TEST(bell_that_is_lost_does_not_count),
+	TEST(bell_to_a_closed_stream_does_not_count),
 	TEST(stream_wakes_a_sleeper),
 	TEST(first_answer_wakes_a_sleeper),
 	TEST(stream_comes_once),
