@@ -76,12 +76,13 @@ bool kevent_stream_notify(struct kevent_stream *s)
 	ret = ring(s);
 	/*
 	 * A socket that has ended, or is full, does not count: the next stream rings by its own.
-	 * In a full one is something that the peer has not read, and will.
+	 * In a full one is something that the peer has not read, and will, or takes before it
+	 * sleeps for room.
 	 */
 	if (ret == 1) {
 		s->out.announce = false;
 		if (asleep)
 			*s->rung = asleep;
 	}
-	return ret != -ENOMEM && ret != -ENOBUFS;
+	return ret != -ENOMEM && ret != -ENOBUFS && ret != -EAGAIN;
 }

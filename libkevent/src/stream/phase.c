@@ -176,7 +176,7 @@ static void leave_in(struct kevent_stream *s)
 {
 	__u64 closed = lane_load(&s->peer->closed);
 
-	if (lane_load(&s->peer->head) != s->in.tail)
+	if (lane_load(&s->peer->head) != s->in.tail || stream_has_kept(s))
 		return;
 	s->in.mem = false;
 	s->in.end = closed == s->in.tail + 1;

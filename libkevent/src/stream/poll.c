@@ -16,7 +16,8 @@ static int poll_in(struct kevent_stream *s, int sock)
 
 	if (s->in.end)
 		return POLLIN | POLLRDHUP;
-	if (s->in.mem && lane_load(&s->peer->head) != s->in.tail)
+	if (stream_has_kept(s) ||
+	    (s->in.mem && lane_load(&s->peer->head) != s->in.tail))
 		return POLLIN;
 	/* A read would take the error of the socket away. */
 	if (!s->in.mem && (!(sock & POLLIN) || (sock & POLLERR)))

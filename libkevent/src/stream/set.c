@@ -353,6 +353,7 @@ void kevent_stream_close(struct kevent_stream *s)
 	*s->prev = s->next;
 	if (s->next)
 		s->next->prev = s->prev;
+	free(s->in.kept);
 	free(s);
 	errno = saved;
 }

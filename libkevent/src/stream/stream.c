@@ -5,6 +5,7 @@
  * A word that the peer writes is loaded once, into a local variable, and checked there.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -15,6 +16,8 @@
 #define MAX_IOV		1024U
 #define MAX_TURNS	8	/* changes between socket and memory in one call */
 #define AGAIN		(-4096)	/* no errno: there was a change */
+#define KEPT		(1U << 20)	/* most bytes; sockets with usual limits have fewer */
+#define KEPT_STEP	16384U
 
 static size_t length(const struct iovec *iov, unsigned int nr)
 {
@@ -108,6 +111,92 @@ static ssize_t read_socket(struct kevent_stream *s, const struct iovec *iov,
 	return ret;
 }
 
+/* --- kept from the socket ------------------------------------------------ */
+
+static void forget_kept(struct stream_in *in)
+{
+	free(in->kept);
+	in->kept = NULL;
+	in->kept_at = 0;
+	in->kept_end = 0;
+}
+
+/* 1: there may be more, 0: there are none, or there is no memory for them. */
+static int keep_some(struct kevent_stream *s)
+{
+	struct stream_in *in = &s->in;
+	struct iovec iov = { .iov_len = KEPT_STEP };
+	unsigned char *kept;
+	ssize_t ret;
+
+	if (in->kept_end > KEPT - KEPT_STEP)
+		return 0;
+	kept = realloc(in->kept, in->kept_end + KEPT_STEP);
+	if (!kept) {
+		/* The program is asked to try again. */
+		kevent_stream_queue(s);
+		return 0;
+	}
+	in->kept = kept;
+	iov.iov_base = kept + in->kept_end;
+	ret = call_msg(s, SYS_recvmsg, &iov, 1, 0);
+	if (ret <= 0)
+		return 0;
+	/* Its edges may be gone. */
+	kevent_stream_queue(s);
+	ret = without_bells(s, ret, false);
+	if (ret < 0)
+		return ret == AGAIN ? 0 : (int)ret;
+	in->kept_end += (size_t)ret;
+	return 1;
+}
+
+/*
+ * Takes the bytes that are in front of the memory. Bells come behind them: were those not read, the
+ * socket would be full of bells one day, and this side sleep for room that nobody can tell it of.
+ */
+static int keep(struct kevent_stream *s)
+{
+	int saved = errno, ret = 1;
+	unsigned int i;
+
+	if (s->in.mem || !s->out.mem || s->in.end)
+		return 0;
+	for (i = 0; ret > 0 && i < KEPT / KEPT_STEP; i++)
+		ret = keep_some(s);
+	if (!stream_has_kept(s))
+		forget_kept(&s->in);
+	errno = saved;
+	return ret < 0 ? ret : 0;
+}
+
+static size_t copy_kept(const struct kevent_stream *s, const struct iovec *iov,
+			unsigned int nr)
+{
+	size_t at = s->in.kept_at, len;
+
+	for (; nr && at < s->in.kept_end; nr--, iov++) {
+		len = s->in.kept_end - at;
+		if (len > iov->iov_len)
+			len = iov->iov_len;
+		if (len)
+			memcpy(iov->iov_base, s->in.kept + at, len);
+		at += len;
+	}
+	return at - s->in.kept_at;
+}
+
+static ssize_t read_kept(struct kevent_stream *s, const struct iovec *iov, unsigned int nr)
+{
+	struct stream_in *in = &s->in;
+	size_t done = copy_kept(s, iov, nr);
+
+	in->kept_at += done;
+	if (!stream_has_kept(s))
+		forget_kept(in);
+	return (ssize_t)done;
+}
+
 /* --- through memory ------------------------------------------------------ */
 
 /* How far is the peer? It has read what was in the ring up to there. */
@@ -160,14 +249,20 @@ static size_t put(struct kevent_stream *s, const struct iovec *iov, unsigned int
 /*
  * Says that this side waits for room, and looks once more. That stays said when there is room:
  * another thread may sleep for it. Pairs with say_taken() of the peer, and with all that it does
- * before it notifies this side.
+ * before it notifies this side. Where the peer has found the socket full, it has read more by then.
  */
 static int await_room(struct kevent_stream *s)
 {
+	int ret = 0;
+
 	lane_store(&s->me->room, ++s->out.room);
 	lane_full_barrier();
-	if (!s->in.mem)
+	if (!s->in.mem) {
 		kevent_stream_poll_socket(s);
+		ret = keep(s);
+	}
+	if (ret)
+		return ret;
 	if (s->sock_end || lane_load(&s->peer->gone))
 		return -EPIPE;
 	if (lane_load(&s->mem->phase) != s->phase)
@@ -230,9 +325,9 @@ static void say_taken(struct kevent_stream *s, bool empty)
 		in->rung = room;
 }
 
-/* Copies up to @have bytes from position @at. */
-static size_t get(const struct kevent_stream *s, __u64 have, const struct iovec *iov,
-		  unsigned int nr)
+/* Copies up to @have bytes of the ring. In line, as reads need it more often than peeks. */
+static inline size_t get(const struct kevent_stream *s, __u64 have, const struct iovec *iov,
+			 unsigned int nr)
 {
 	__u64 base = lane_load(&s->peer->base), at = s->in.tail - base;
 	size_t done = 0, len, first, off;
@@ -267,8 +362,17 @@ static int see_end(struct kevent_stream *s)
 	return s->in.end || s->in.last ? AGAIN : -EAGAIN;
 }
 
+static ssize_t peek_memory(struct kevent_stream *s, const struct iovec *iov)
+{
+	__u64 have = lane_load(&s->peer->head) - s->in.tail;
+
+	if (have > STREAM_RING)
+		return stream_break(s);
+	return have ? (ssize_t)get(s, have, iov, 1) : see_end(s);
+}
+
 static ssize_t read_memory(struct kevent_stream *s, const struct iovec *iov,
-			   unsigned int nr, bool peek)
+			   unsigned int nr)
 {
 	__u64 have = lane_load(&s->peer->head) - s->in.tail;
 	size_t done;
@@ -278,8 +382,6 @@ static ssize_t read_memory(struct kevent_stream *s, const struct iovec *iov,
 	if (!have)
 		return see_end(s);
 	done = get(s, have, iov, nr);
-	if (peek)
-		return (ssize_t)done;
 	s->in.tail += done;
 	lane_store(&s->me->taken, s->in.tail);
 	say_taken(s, done == have);
@@ -287,6 +389,49 @@ static ssize_t read_memory(struct kevent_stream *s, const struct iovec *iov,
 }
 
 /* --- either -------------------------------------------------------------- */
+
+static ssize_t read_parts(struct kevent_stream *s, const struct iovec *iov, unsigned int nr)
+{
+	if (stream_has_kept(s))
+		return read_kept(s, iov, nr);
+	return s->in.mem ? read_memory(s, iov, nr) : read_socket(s, iov, nr, false);
+}
+
+static ssize_t peek_part(struct kevent_stream *s, struct iovec *rest, bool memory)
+{
+	ssize_t ret = memory ? peek_memory(s, rest) : read_socket(s, rest, 1, true);
+
+	if (ret > 0) {
+		rest->iov_base = (char *)rest->iov_base + ret;
+		rest->iov_len -= (size_t)ret;
+	}
+	return ret;
+}
+
+/*
+ * Of the socket, the memory and the socket behind that, whatever fits. Else a program that peeks
+ * until its header is complete would see the first part of it for ever.
+ */
+static ssize_t peek_parts(struct kevent_stream *s, const struct iovec *iov)
+{
+	struct iovec rest = *iov;
+	ssize_t ret = keep(s);
+	size_t done;
+
+	if (!ret)
+		ret = stream_follow(s);
+	if (ret)
+		return ret;
+	done = copy_kept(s, iov, 1);
+	rest.iov_base = (char *)iov->iov_base + done;
+	rest.iov_len -= done;
+	if (rest.iov_len && s->in.mem)
+		ret = peek_part(s, &rest, true);
+	if (rest.iov_len && !s->in.end && (!s->in.mem || s->in.last))
+		ret = peek_part(s, &rest, false);
+	done = iov->iov_len - rest.iov_len;
+	return done ? (ssize_t)done : ret;
+}
 
 static ssize_t read_any(struct kevent_stream *s, const struct iovec *iov, unsigned int nr,
 			bool peek)
@@ -302,10 +447,9 @@ static ssize_t read_any(struct kevent_stream *s, const struct iovec *iov, unsign
 		return 0;
 	for (i = 0; i < MAX_TURNS; i++) {
 		ret = stream_follow(s);
-		if (ret || s->in.end)
+		if (ret || (s->in.end && !stream_has_kept(s)))
 			return ret;
-		ret = s->in.mem ? read_memory(s, iov, nr, peek) :
-				  read_socket(s, iov, nr, peek);
+		ret = peek ? peek_parts(s, iov) : read_parts(s, iov, nr);
 		if (ret != AGAIN)
 			return ret;
 	}

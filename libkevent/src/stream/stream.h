@@ -133,6 +133,8 @@ struct stream_out {
 struct stream_in {
 	const unsigned char	*ring;
 	__u64			tail, told, raw, turn, rung;
+	unsigned char		*kept;		/* from the socket, to be read first */
+	size_t			kept_at, kept_end;
 	bool			mem;
 	bool			last;	/* the last byte before those of the socket has come */
 	bool			end;
@@ -205,6 +207,11 @@ static inline int stream_break(struct kevent_stream *s)
 	return -EPROTO;
 }
 
+static inline bool stream_has_kept(const struct kevent_stream *s)
+{
+	return s->in.kept_at < s->in.kept_end;
+}
+
 static inline bool stream_is_here(const struct kevent_stream *s)
 {
 	return kevent_process_is(s->set->process);
@@ -215,7 +222,7 @@ static inline bool stream_is_here(const struct kevent_stream *s)
 void kevent_stream_queue(struct kevent_stream *s);
 /*
  * Says to the peer that there is something to do, and wakes it. False: there was no memory
- * for the bell, so the next call tries again.
+ * for the bell, or no room, so the next call tries again.
  */
 bool kevent_stream_notify(struct kevent_stream *s);
 /* Has the queue, or the program, say when the socket takes bytes. */

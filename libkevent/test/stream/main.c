@@ -99,6 +99,15 @@ static void expect_no_event(struct kevent_streams *set)
 	CHECK_EQ(take_event(set, set->all, &no_time), 0);
 }
 
+static int nr_open(void)
+{
+	int fd, nr = 0;
+
+	for (fd = 0; fd < 256; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
 /* --- to memory ----------------------------------------------------------- */
 
 static void memory_is_used(bool named)
@@ -241,6 +250,37 @@ static void peek_takes_nothing(void)
 	CHECK(!memcmp(buf, "two", 3));
 	expect(a, "two");
 	CHECK_EQ(kevent_stream_peek(a, buf, 10), -EAGAIN);
+	close_sets();
+}
+
+static void expect_peek(struct kevent_stream *s, const char *want)
+{
+	memset(buf, 0xee, sizeof(buf));
+	CHECK_EQ(kevent_stream_peek(s, buf, 20), strlen(want));
+	CHECK(!memcmp(buf, want, strlen(want)));
+}
+
+/* A part is in the socket, and the rest in the memory. */
+static void peek_goes_on_in_the_memory(void)
+{
+	open_sets();
+	open_pair(true);
+	say(a, "01234");
+	expect(b, "0");
+	say(b, "x");
+	expect(a, "x");
+	say(a, "56789");
+	CHECK_EQ(kevent_stream_memory(a), BOTH);
+	expect_peek(b, "123456789");
+	CHECK_EQ(kevent_stream_poll(b, POLLIN), POLLIN);
+	expect_peek(b, "123456789");
+	CHECK_EQ(kevent_stream_read(b, buf, 2), 2);
+	expect_peek(b, "3456789");
+	expect(b, "34");
+	expect_peek(b, "56789");
+	expect(b, "56789");
+	expect_none(b);
+	CHECK_EQ(kevent_stream_peek(b, buf, 20), -EAGAIN);
 	close_sets();
 }
 
@@ -552,6 +592,97 @@ static void room_in_the_socket_is_an_event(void)
 		CHECK_EQ(got, nr);
 		expect_wake_up(sa, a);
 	}
+	close_sets();
+}
+
+/* Writes what there is room for. */
+static void write_all(struct kevent_stream *s)
+{
+	ssize_t ret;
+
+	do
+		ret = kevent_stream_write(s, big, BIG);
+	while (ret > 0);
+	CHECK_EQ(ret, -EAGAIN);
+}
+
+static size_t read_all(struct kevent_stream *s)
+{
+	size_t got = 0;
+	ssize_t ret;
+
+	while ((ret = kevent_stream_read(s, buf + got, BIG - got)) > 0)
+		got += (size_t)ret;
+	CHECK_EQ(ret, -EAGAIN);
+	return got;
+}
+
+/* The peer has filled its socket. Most of that is not read, and hides no bell. */
+static void room_is_an_event_behind_a_full_socket(void)
+{
+	ssize_t sent;
+
+	fill();
+	open_sets();
+	open_pair(true);
+	sent = kevent_stream_write(a, big, BIG);
+	CHECK(sent > 8192 && sent < BIG);
+	CHECK_EQ(kevent_stream_read(b, buf, 4096), 4096);
+	CHECK_EQ(kevent_stream_memory(b), KEVENT_STREAM_SENDS);
+	write_all(b);
+	settle(sb);
+	CHECK_EQ(kevent_streams_arm(sb), 0);
+	CHECK_EQ(read_all(a), STREAM_RING);
+	expect_wake_up(sb, b);
+	write_all(b);
+	/* All that was written through the socket is there, and what follows. */
+	CHECK_EQ(kevent_stream_write(a, big + sent, 1000), 1000);
+	CHECK_EQ(read_all(b), sent + 1000 - 4096);
+	CHECK(!memcmp(buf, big + 4096, (size_t)sent + 1000 - 4096));
+	close_sets();
+}
+
+/* One byte is not read, and so many bells come behind it that the socket has no room for them. */
+static void room_is_an_event_behind_a_byte(void)
+{
+	const int least = 1;
+	int i;
+
+	open_sets();
+	open_pair(true);
+	CHECK_EQ(setsockopt(a->sock, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least)), 0);
+	say(a, "12");
+	expect(b, "1");
+	for (i = 0; i < 50; i++) {
+		write_all(b);
+		settle(sb);
+		CHECK_EQ(kevent_streams_arm(sb), 0);
+		CHECK_EQ(read_all(a), STREAM_RING);
+		expect_wake_up(sb, b);
+	}
+	say(a, "3");
+	expect(b, "2");
+	expect(b, "3");
+	expect_none(b);
+	close_sets();
+}
+
+/* The bell has found no room. */
+static void room_is_said_again(void)
+{
+	open_usual();
+	settle(sa);
+	settle(sb);
+	CHECK_EQ(kevent_stream_write(b, big, BIG), STREAM_RING);
+	CHECK_EQ(kevent_stream_write(b, big, 1), -EAGAIN);
+	CHECK_EQ(kevent_streams_arm(sb), 0);
+	while (send(a->sock, "", 1, MSG_DONTWAIT) > 0)
+		;
+	CHECK_EQ(kevent_stream_read(a, buf, STREAM_RING / 2), STREAM_RING / 2);
+	settle(sb);
+	CHECK_EQ(kevent_streams_arm(sb), 0);
+	CHECK_EQ(kevent_stream_read(a, buf, BIG), STREAM_RING / 2);
+	expect_wake_up(sb, b);
 	close_sets();
 }
 
@@ -1208,6 +1339,33 @@ static void leaving_wakes_sleepers(void)
 	close_sets();
 }
 
+/* Bytes of the socket that were taken from it so that bells come through */
+static void stream_with_bytes_before_memory_is_left(void)
+{
+	int i;
+
+	open_sets();
+	open_pair(true);
+	say(a, "12");
+	expect(b, "1");
+	write_all(b);
+	/* The peer does not know of the memory yet. */
+	CHECK_EQ(kevent_stream_poll(b, POLLIN), POLLIN);
+	CHECK_EQ(kevent_stream_read(a, buf, BIG), STREAM_RING);
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(kevent_stream_leave(b), -EAGAIN);
+		settle(sa);
+		settle(sb);
+	}
+	CHECK_EQ(kevent_stream_poll(b, POLLIN), POLLIN);
+	expect(b, "2");
+	leave(b, a);
+	CHECK_EQ(kevent_stream_memory(b), 0);
+	say(a, "3");
+	expect(b, "3");
+	close_sets();
+}
+
 static void offer_is_withdrawn(void)
 {
 	open_sets();
@@ -1329,6 +1487,18 @@ static void left_stream_ends_behind_its_bytes(void)
 	expect(b, "raw");
 	CHECK_EQ(kevent_stream_poll(b, POLLIN | POLLRDHUP), end);
 	CHECK_EQ(kevent_stream_read(b, buf, 1), 0);
+	close_sets();
+}
+
+static void peek_goes_on_behind_the_memory(void)
+{
+	open_left();
+	settle(sb);
+	expect_peek(b, "memoryraw");
+	CHECK_EQ(kevent_stream_read(b, buf, 3), 3);
+	expect_peek(b, "oryraw");
+	expect(b, "ory");
+	expect(b, "raw");
 	close_sets();
 }
 
@@ -1513,15 +1683,6 @@ static void all_bits_may_be_set(void)
 	CHECK(!kevent_streams_next(sb));
 	expect_none(b);
 	close_sets();
-}
-
-static int nr_open(void)
-{
-	int fd, nr = 0;
-
-	for (fd = 0; fd < 256; fd++)
-		nr += fcntl(fd, F_GETFD) >= 0;
-	return nr;
 }
 
 /* Bytes with these descriptors: they come, and the descriptors are closed. */
@@ -1782,6 +1943,7 @@ static const struct test tests[] = {
 	TEST(accepting_side_may_speak_first),
 	TEST(order_is_kept_when_memory_begins),
 	TEST(peek_takes_nothing),
+	TEST(peek_goes_on_in_the_memory),
 	TEST(vectors_are_one_stream),
 	TEST(poll_is_that_of_a_socket),
 	TEST(poll_sees_that_the_peer_has_gone),
@@ -1792,6 +1954,9 @@ static const struct test tests[] = {
 	TEST(a_short_write_is_whole),
 	TEST(a_look_ends_no_wait_for_room),
 	TEST(room_in_the_socket_is_an_event),
+	TEST(room_is_an_event_behind_a_full_socket),
+	TEST(room_is_an_event_behind_a_byte),
+	TEST(room_is_said_again),
 	TEST(accepting_side_is_rung_for_once),
 	TEST(connecting_side_is_rung_for_once),
 	TEST(bell_that_is_lost_does_not_count),
@@ -1819,6 +1984,7 @@ static const struct test tests[] = {
 	TEST(descriptors_pass_meanwhile),
 	TEST(both_may_leave_at_once),
 	TEST(leaving_wakes_sleepers),
+	TEST(stream_with_bytes_before_memory_is_left),
 	TEST(offer_is_withdrawn),
 	TEST(stream_may_be_left_before_its_first_bytes),
 	TEST(acceptance_and_leave_meet),
@@ -1826,6 +1992,7 @@ static const struct test tests[] = {
 	TEST(stream_closed_by_both_is_left),
 	TEST(half_closed_stream_is_left),
 	TEST(left_stream_ends_behind_its_bytes),
+	TEST(peek_goes_on_behind_the_memory),
 	TEST(poll_sees_the_end_of_a_left_stream),
 	TEST(last_bell_waits_for_room),
 	TEST(reader_refuses_positions),
