@@ -259,7 +259,10 @@ void kevent_lanes_add(struct kevent_lanes *set, struct kevent_lane *l)
 	set_add_hot(set, l);
 }
 
-/* A peer may have rung by this lane for all: the queue will not hear of that. */
+/*
+ * A peer may have rung by this lane for all: the queue will not hear of that. The peer of another
+ * lane may have filled its bell: that one has no new event, and wakes nobody.
+ */
 static void pass_bell(const struct kevent_lane *l)
 {
 	const struct kevent_lane *other;
@@ -270,8 +273,9 @@ static void pass_bell(const struct kevent_lane *l)
 	for (other = l->next; other != l; other = other->next) {
 		if (other->in.armed != LANE_ASLEEP_IN_SET)
 			continue;
-		kevent_call6(SYS_write, other->bell, (long)&one, sizeof(one), 0, 0, 0);
-		return;
+		if (kevent_call6(SYS_write, other->bell, (long)&one, sizeof(one),
+				 0, 0, 0) == sizeof(one))
+			return;
 	}
 }
 

@@ -741,6 +741,31 @@ static void closed_lane_passes_the_bell_on(void)
 	close_family();
 }
 
+/* The next lane in the set has a peer that has filled its bell, and the event of that was taken. */
+static void closed_lane_passes_the_bell_beyond_a_full_one(void)
+{
+	static struct kevent_lane a3, b3;
+	const __u64 most = ~0ULL - 1;
+	struct ukevent ev;
+
+	open_family(&usual, true);
+	open_one_of(&a3, &b3, &usual, true);
+	CHECK(b.next == &b2 && b2.next == &b3);
+	CHECK_EQ(write(a2.peer_bell, &most, sizeof(most)), sizeof(most));
+	CHECK_EQ(kevent_queue_get(&qb, &ev, 1, &a_while), 1);
+	CHECK_EQ(kevent_lane_event(&b2, &ev), 0);
+	CHECK_EQ(kevent_lanes_arm(&family), 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	kevent_lane_close(&b);
+	CHECK_EQ(send_nr(&a3, 3), 0);
+	CHECK_EQ(kevent_queue_get(&qb, &ev, 1, &a_while), 1);
+	CHECK_EQ(kevent_lane_event(&b3, &ev), 0);
+	expect_nr(&b3, 3);
+	kevent_lane_close(&a3);
+	kevent_lane_close(&b3);
+	close_family();
+}
+
 /* A lane that was left alone sleeps for itself, whatever its set does. */
 static void lane_that_is_left_alone_is_rung_for(void)
 {
@@ -1423,6 +1448,7 @@ static const struct test tests[] = {
 	TEST(number_of_another_process_is_rung_for),
 	TEST(bell_that_is_lost_rings_by_another_lane),
 	TEST(closed_lane_passes_the_bell_on),
+	TEST(closed_lane_passes_the_bell_beyond_a_full_one),
 	TEST(lane_that_is_left_alone_is_rung_for),
 	TEST(child_has_other_numbers),
 	TEST(close_is_an_event),
