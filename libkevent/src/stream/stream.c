@@ -104,8 +104,8 @@ static ssize_t read_socket(struct kevent_stream *s, const struct iovec *iov,
 		s->sock_end |= ret != -EAGAIN;
 		return AGAIN;
 	}
-	/* A bell that the peer has not read is no byte that it has not read. */
-	if (ret == -ECONNRESET && s->mem)
+	/* A bell that the peer has not read is no byte that it has not read. None rang before. */
+	if (ret == -ECONNRESET && s->pair)
 		ret = 0;
 	s->in.end |= !ret;
 	return ret;

@@ -1091,6 +1091,32 @@ static void sudden_end_loses_nothing(void)
 	close_sets();
 }
 
+/* Bytes that the peer has not read, as through a socket; the offer was never accepted. */
+static void reset_before_memory_is_an_error(void)
+{
+	open_sets();
+	open_pair(true);
+	say(a, "1");
+	close_stream(b);
+	CHECK_EQ(kevent_stream_read(a, buf, 1), -ECONNRESET);
+	CHECK_EQ(kevent_stream_read(a, buf, 1), 0);
+	close_sets();
+}
+
+/* The peer has read all but the last bell. */
+static void bell_that_is_not_read_is_no_reset(void)
+{
+	open_usual();
+	settle(sb);
+	CHECK_EQ(kevent_stream_leave(a), -EAGAIN);
+	settle(sb);
+	settle(sa);
+	CHECK_EQ(kevent_stream_leave(a), 0);
+	close_stream(b);
+	CHECK_EQ(kevent_stream_read(a, buf, 1), 0);
+	close_sets();
+}
+
 /* One edge for both: nothing says the end again. */
 static void end_behind_a_bell_is_seen(void)
 {
@@ -1975,6 +2001,8 @@ static const struct test tests[] = {
 	TEST(closed_stream_is_read_to_its_end),
 	TEST(close_is_seen_beside_a_copy),
 	TEST(sudden_end_loses_nothing),
+	TEST(reset_before_memory_is_an_error),
+	TEST(bell_that_is_not_read_is_no_reset),
 	TEST(end_behind_a_bell_is_seen),
 	TEST(sudden_end_behind_a_change_loses_nothing),
 	TEST(writer_that_waits_for_room_sees_the_end),
