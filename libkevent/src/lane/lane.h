@@ -14,6 +14,11 @@
 #include "libkevent.h"
 #include "api/process.h"
 
+/* The locks of libatomic are in one process: they would not keep the other side out. */
+#if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
+#error "lanes need words of 64 bits that are written without a lock"
+#endif
+
 static inline __u64 lane_load(const __u64 *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
