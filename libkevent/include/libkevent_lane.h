@@ -300,7 +300,8 @@ int kevent_lane_pass(struct kevent_lane *l, int sock);
  * kevent_lane_attach() - take a lane that another process passes
  * @l: to be filled in
  * @sock: a connected stream socket of AF_UNIX, see kevent_lane_pass()
- * @max_bytes: most memory that is accepted; 0: 64 MiB
+ * @max_bytes: most memory that is accepted; 0: 64 MiB. A peer that is not trusted can have this
+ *	process pay for it, so a server with many passes what their lanes need.
  * @flags: 0; %KEVENT_LANE_SOCKET: accept no lane without it
  *
  * Does not wait, but for close(2) of what the peer has passed in place of a lane, as
@@ -311,7 +312,7 @@ int kevent_lane_pass(struct kevent_lane *l, int sock);
  * -EAGAIN when nothing has arrived yet;
  * -ECONNRESET when the peer has closed the socket;
  * -EMFILE, -ENFILE when out of descriptors or files: the lane that had arrived is lost;
- * -EPROTO when what has arrived is no lane;
+ * -EPROTO when what has arrived is no lane, or its memory has holes;
  * -EFBIG when it takes more than @max_bytes;
  * -EPERM when it lacks %KEVENT_LANE_SOCKET and @flags has that;
  * -EINVAL for an unknown flag, or when @sock is no stream socket of AF_UNIX;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "api/identity.h"
@@ -297,6 +298,17 @@ static int read_shape(int fd, size_t bytes, struct shape *s)
 	return shape_ok(s) && s->bytes <= bytes ? 0 : -EPROTO;
 }
 
+/*
+ * Has the peer paid for all of it? map_lane() has this process pay for holes, at once and for each
+ * connection, where they have cost the peer nothing. It can make holes later.
+ */
+static bool is_whole(int fd, size_t bytes)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (__u64)st.st_blocks * 512 >= bytes;
+}
+
 static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags)
 {
 	struct hello hello = { 0 };
@@ -314,6 +326,8 @@ static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags
 		ret = kevent_parcel_check(l->fd, KEVENT_LANE_HEAD, max_bytes, &bytes);
 	if (!ret)
 		ret = read_shape(l->fd, bytes, &s);
+	if (!ret && !is_whole(l->fd, s.bytes))
+		ret = -EPROTO;
 	if (!ret)
 		ret = map_lane(l, &s);
 	return ret;

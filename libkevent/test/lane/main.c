@@ -1040,9 +1040,30 @@ static int make_memory(const struct kevent_lane_memory *head, off_t size, int se
 	int fd = memfd_create("test", MFD_ALLOW_SEALING);
 
 	CHECK_EQ(ftruncate(fd, size), 0);
+	if (size <= 1 << 20)
+		CHECK_EQ(fallocate(fd, 0, 0, size), 0);
 	CHECK_EQ(pwrite(fd, head, sizeof(*head), 0), sizeof(*head));
 	CHECK_EQ(fcntl(fd, F_ADD_SEALS, seals), 0);
 	return fd;
+}
+
+/* The one that attaches would pay for what has cost its peer nothing. */
+static void memory_has_no_holes(void)
+{
+	const struct kevent_lane_memory head = {
+		.magic = KEVENT_LANE_MAGIC, .slots = { 2, 2 }, .arena = { 1 << 16, 0 },
+	};
+	const off_t size = KEVENT_LANE_HEAD + 4 * 64 + (1 << 16);
+	int bell = eventfd(0, EFD_NONBLOCK);
+	struct parcel p = { KEVENT_LANE_MAGIC, 0, 0, { -1, bell, bell }, 3 };
+
+	p.fd[0] = make_memory(&head, size, F_SEAL_SHRINK);
+	CHECK_EQ(parcel_is(&p), 0);
+	CHECK_EQ(fallocate(p.fd[0], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 1 << 14, 1 << 14),
+		 0);
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	CHECK_EQ(fallocate(p.fd[0], 0, 0, size), 0);
+	CHECK_EQ(parcel_is(&p), 0);
 }
 
 /* Its peer makes this memory longer, as soon as the library has seen how long it is. */
@@ -1063,7 +1084,7 @@ int fstat(int fd, struct stat *st)
 
 	if (growing < 0)
 		return ret;
-	CHECK_EQ(ftruncate(growing, 65 << 20), 0);
+	CHECK_EQ(fallocate(growing, 0, 0, 65 << 20), 0);
 	CHECK_EQ(pwrite(growing, &head, sizeof(head), 0), sizeof(head));
 	growing = -1;
 	return ret;
@@ -1462,6 +1483,7 @@ static const struct test tests[] = {
 	TEST(sizes_are_checked),
 	TEST(memory_grows_above_no_limit),
 	TEST(parcels_are_checked),
+	TEST(memory_has_no_holes),
 	TEST(lack_of_descriptors_is_no_bad_lane),
 	TEST(socket_is_checked),
 	TEST(credentials_may_come_beside),
