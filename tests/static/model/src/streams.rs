@@ -34,6 +34,8 @@ pub struct Rules {
     other_loads_head_last: bool,
     offer_is_withdrawn_by_cas: bool,
     offer_is_accepted_by_cas: bool,
+    closer_says_gone_first: bool,
+    sender_loads_gone_last: bool,
 }
 
 const RULES: Rules = Rules {
@@ -59,6 +61,8 @@ const RULES: Rules = Rules {
     other_loads_head_last: true,
     offer_is_withdrawn_by_cas: true,
     offer_is_accepted_by_cas: true,
+    closer_says_gone_first: true,
+    sender_loads_gone_last: true,
 };
 
 fn release_if(rule: bool) -> Ordering {
@@ -85,6 +89,7 @@ struct Shared {
     taken: AtomicU64,
     bits: AtomicU64,
     asleep: AtomicU64,
+    gone: AtomicU64,
     raw: AtomicU64,
     joined: AtomicU64,
     leaving: [AtomicU64; 2],
@@ -103,6 +108,7 @@ impl Shared {
             taken: word(),
             bits: word(),
             asleep: word(),
+            gone: word(),
             raw: word(),
             joined: word(),
             leaving: [word(), word()],
@@ -183,6 +189,49 @@ fn no_lost_wake_up(rules: Rules) {
     let theirs = s.clone();
     let sender = thread::spawn(move || write(rules, &theirs, 0, 0));
     let asleep = arm(rules, &s);
+    sender.join().unwrap();
+    assert!(!asleep || s.bell.load(Ordering::Relaxed), "lost wake-up");
+}
+
+/// kevent_stream_notify() for a stream that the receiver has closed: for which sleep it has rung.
+fn notify_closed(rules: Rules, s: &Shared) -> u64 {
+    let early = s.gone.load(Ordering::Acquire);
+    s.bits.fetch_or(2, Ordering::Release);
+    fence(Ordering::SeqCst);
+    let asleep = s.asleep.load(Ordering::Acquire);
+    let gone = if rules.sender_loads_gone_last {
+        s.gone.load(Ordering::Acquire)
+    } else {
+        early
+    };
+    if gone == 0 {
+        asleep
+    } else {
+        0
+    }
+}
+
+/// A receiver closes a stream, and falls asleep. A bell there would wake nobody, as a child has
+/// the socket: the sender has something for it, and then a byte of another stream.
+fn no_bell_to_a_closed_stream(rules: Rules) {
+    let s = Shared::new();
+    let theirs = s.clone();
+    let sender = thread::spawn(move || {
+        let rung = notify_closed(rules, &theirs);
+        theirs.bits.fetch_or(1, Ordering::Release);
+        fence(Ordering::SeqCst);
+        let asleep = theirs.asleep.load(Ordering::Acquire);
+        if asleep != 0 && asleep != rung {
+            theirs.bell.swap(true, Ordering::AcqRel);
+        }
+    });
+    if rules.closer_says_gone_first {
+        s.gone.store(1, Ordering::Release);
+    }
+    let asleep = arm(rules, &s);
+    if !rules.closer_says_gone_first {
+        s.gone.store(1, Ordering::Release);
+    }
     sender.join().unwrap();
     assert!(!asleep || s.bell.load(Ordering::Relaxed), "lost wake-up");
 }
@@ -387,6 +436,12 @@ pub fn cases() -> Vec<Case> {
     };
     vec![
         ("stream, a sleep", no_lost_wake_up, RULES, None),
+        (
+            "stream, a sleep after a close",
+            no_bell_to_a_closed_stream,
+            RULES,
+            None,
+        ),
         ("stream, ready bits", no_lost_stream, RULES, None),
         (
             "stream, a ring that begins again",
@@ -419,6 +474,18 @@ pub fn cases() -> Vec<Case> {
             "stream: receiver that does not look again before it sleeps",
             no_lost_wake_up,
             without(|r| r.receiver_looks_again = false),
+            WAKE,
+        ),
+        (
+            "stream: closer that says gone after asleep",
+            no_bell_to_a_closed_stream,
+            without(|r| r.closer_says_gone_first = false),
+            WAKE,
+        ),
+        (
+            "stream: sender that loads gone before asleep",
+            no_bell_to_a_closed_stream,
+            without(|r| r.sender_loads_gone_last = false),
             WAKE,
         ),
         (
