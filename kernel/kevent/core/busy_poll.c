@@ -78,7 +78,7 @@ static void kevent_busy_spin(struct kevent_busy_waiter *w)
 	}
 }
 
-/* The device queue is forgotten if it brings nothing. A socket that becomes ready brings it back. */
+/* Forgets a device queue that brings nothing. A socket that becomes ready brings it back. */
 static void kevent_busy_poll_device(struct kevent_busy_waiter *w, u32 id)
 {
 	struct kevent_busy *busy = &w->q->busy;
