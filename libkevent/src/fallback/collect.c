@@ -19,6 +19,8 @@
 #define FB_STRAYS	3U
 /* So many others come before another one is counted */
 #define FB_STRAYS_OTHER	64U
+/* Each failure doubles the first number, up to so often */
+#define FB_STRAYS_FAILED	16U
 
 /* A new instance */
 
@@ -70,8 +72,10 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 	if (fb_rebuild_watches(q) || fb_queue_check(q, old)) {
 		fb_close_fd(&q->own[FB_OWN_SECOND]);
 		fb_own_move(&q->own[FB_OWN_SECOND], &second);
+		q->stray.failed += q->stray.failed < FB_STRAYS_FAILED;
 		return;
 	}
+	q->stray.failed = 0;
 	fb_close_fd(&second);
 	/*
 	 * Sleeping calls are in the old instance, and a write reaches both instances. A write
@@ -90,7 +94,7 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 static bool fb_stray_repeats(struct fb_queue *q, __u64 token)
 {
 	if (token == q->stray.token)
-		return ++q->stray.nr >= FB_STRAYS;
+		return ++q->stray.nr >= FB_STRAYS << q->stray.failed;
 	if (q->stray.token && ++q->stray.others < FB_STRAYS_OTHER)
 		return false;
 	q->stray.token = token;

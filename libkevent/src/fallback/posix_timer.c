@@ -26,6 +26,9 @@
 #endif
 
 /* On 32-bit machines the call without 64 has 32-bit times. */
+#ifndef SYS_rt_sigtimedwait_time64
+#define SYS_rt_sigtimedwait_time64 SYS_rt_sigtimedwait
+#endif
 #ifndef SYS_timer_settime64
 #define SYS_timer_settime64	SYS_timer_settime
 #endif
@@ -185,16 +188,18 @@ static void took(const siginfo_t *info)
 	fb_bump(&passed, 1);
 }
 
-/* The first signal of its own timer; others may be sent before */
+/* The first signal of its own timer; others may be sent before. Where none comes nobody waits on. */
 static bool gets_signal(const __u64 *set)
 {
+	const struct __kernel_timespec patience = { .tv_sec = 3 };
 	siginfo_t info;
 	long ret;
 
 	if (call_thread())
 		return false;
 	do {
-		ret = fb_sys(SYS_rt_sigtimedwait, set, &info, NULL, sizeof(*set));
+		ret = fb_sys(SYS_rt_sigtimedwait_time64, set, &info, &patience,
+			     sizeof(*set));
 	} while (ret == -EINTR ||
 		 (ret == TIMER_SIGNAL && info.si_value.sival_ptr != &passed));
 	return ret == TIMER_SIGNAL;

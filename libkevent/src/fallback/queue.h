@@ -158,11 +158,15 @@ struct fb_watches {
 	__u32		nr;
 };
 
-/* An event of epoll for no watch: its @token, and how often it came again, and @others since */
+/*
+ * An event of epoll for no watch: its @token, and how often it came again, and @others since. A new
+ * instance that had no room for all watches has @failed so often since the last one that had.
+ */
 struct fb_stray {
 	__u64	token;
 	__u32	nr;
 	__u32	others;
+	__u32	failed;
 };
 
 /**

@@ -32,9 +32,8 @@ static const clockid_t fb_clock_ids[FB_NR_CLOCKS] = {
  * @clock:	its clock
  * @expires:	next expiry, or if it has expired, the first not yet counted
  * @interval:	time between expiries, 0: once
- * @ticks:	expirations not yet delivered
+ * @ticks:	expirations not yet delivered; while there are some the timer does not run
  * @index:	in the heap, from 1; 0: it is stopped
- * @expired:	it has expired since it was delivered last
  * @on_set:	on the list of those to be cancelled
  */
 struct fb_timer {
@@ -44,7 +43,6 @@ struct fb_timer {
 	__s64			interval;
 	__u64			ticks;
 	__u32			index;
-	bool			expired;
 	struct fb_list		on_set;
 };
 
@@ -161,11 +159,11 @@ static int fb_clock_open(struct fb_queue *q, enum fb_clock_nr nr)
 	clockid_t id = nr == FB_TAI ? CLOCK_REALTIME : fb_clock_ids[nr];
 	int err;
 
-	if (q->own[FB_OWN_CLOCK + nr] >= 0)
+	if (q->own[FB_OWN_CLOCK + (__u32)nr] >= 0)
 		return 0;
 	clock->nr = (int)nr;
 	clock->at = FB_TIME_MAX;
-	err = fb_own_watched(q, FB_OWN_CLOCK + nr,
+	err = fb_own_watched(q, FB_OWN_CLOCK + (__u32)nr,
 			     fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK)));
 	if (!err && nr == FB_CANCELLED)
 		fb_clock_program(q, clock, FB_TIME_MAX);
@@ -234,7 +232,6 @@ static void fb_clock_expire(struct fb_queue *q, struct fb_clock *clock)
 	while (clock->len && clock->heap[1]->expires <= now) {
 		t = clock->heap[1];
 		fb_timer_stop(t);
-		t->expired = true;
 		t->ticks++;
 		t->expires = fb_time_add(t->expires, (__u64)t->interval);
 		fb_report(q, &t->w, KEVENT_TIMER_FIRED);
@@ -254,7 +251,7 @@ static void fb_timer_expired(struct fb_queue *q, __u32 nr)
 
 bool fb_hear_steps(struct fb_queue *q)
 {
-	return q->own[FB_OWN_CLOCK + FB_CANCELLED] < 0 && !fb_clock_open(q, FB_CANCELLED);
+	return q->own[FB_OWN_CLOCK + (__u32)FB_CANCELLED] < 0 && !fb_clock_open(q, FB_CANCELLED);
 }
 
 /* Requests */
@@ -313,7 +310,6 @@ static void fb_timer_set(const struct fb_queue *q, struct fb_timer *t, struct fb
 	t->w.id = uk->id.raw_u64;
 	t->interval = fb_timer_interval(uk);
 	t->ticks = 0;
-	t->expired = false;
 	if (uk->req_flags & KEVENT_REQ_DISABLED)
 		return;
 	t->expires = (__s64)uk->id.raw_u64;
@@ -397,13 +393,12 @@ static void fb_timer_fill(struct fb_queue *q, struct fb_watch *w,
 static void fb_timer_delivered(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_timer *t = to_timer(w);
+	bool expired = t->ticks;
 
 	t->ticks = 0;
-	if (!t->expired || !t->interval || w->state & FB_BROKEN ||
-	    w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
-		return;
-	t->expired = false;
-	fb_timer_start(q, t);
+	if (expired && t->interval && !(w->state & FB_BROKEN) &&
+	    !(w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH)))
+		fb_timer_start(q, t);
 }
 
 const struct fb_ops fb_timer_ops = {

@@ -190,7 +190,7 @@ static void accept_again(struct kevent_stream *s, __u64 phase)
 {
 	__u64 agreed = phase_of(turn_of(phase), STREAM_MEMORY);
 
-	if (s->hold || s->out.shut || !is_back(s) ||
+	if (s->hold || s->out.shut || !is_back(s) || stream_has_kept(s) ||
 	    !stream_swap(&s->mem->phase, phase, agreed))
 		return;
 	s->phase = agreed;
@@ -286,7 +286,8 @@ int kevent_stream_leave(struct kevent_stream *s)
 		ret = stream_follow(s);
 	if (ret)
 		return ret;
-	return is_back(s) ? 0 : -EAGAIN;
+	/* Kept bytes would come behind those of the socket. */
+	return is_back(s) && !stream_has_kept(s) ? 0 : -EAGAIN;
 }
 
 int kevent_stream_join(struct kevent_stream *s, __u64 sent, __u64 received)

@@ -101,7 +101,8 @@ static ssize_t read_socket(struct kevent_stream *s, const struct iovec *iov,
 	if (error)
 		return error;
 	if (s->in.mem) {
-		s->sock_end |= ret != -EAGAIN;
+		/* Behind the last byte of the memory it is the end of one direction. */
+		s->sock_end |= ret != -EAGAIN && !s->in.last;
 		return AGAIN;
 	}
 	/* A bell that the peer has not read is no byte that it has not read. None rang before. */
