@@ -54,6 +54,8 @@ includes | {KERNEL}/core/ring.h | #include "queue.h" | includes in a circle
 includes | {KERNEL}/sources/user.c | int no = KE_NO; | a source knows states
 includes | {KERNEL}/core/wake.c | void __user *no; | core/wake.c: __user
 includes | {KERNEL}/core/wake.c | int no = KEVENT_TIMER; | core/wake.c names the source KEVENT_TIMER
+includes | {KERNEL}/core/fd_close.c | int no = KEVENT_TIMER; | core/fd_close.c names the source
+includes | {KERNEL}/Kconfig | \nconfig KEVENT_NO\n\tbool "No" if EXPERT\n | PARTS of tests/check
 includes | {KERNEL}/host.h | int host_no(void); | kernel/module has no host_no
 circles | libkevent/src/fallback/list.h | #include "index.h" | pairs of .c and .h
 """
