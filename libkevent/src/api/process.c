@@ -5,6 +5,7 @@
  * After fork() the child has a copy of a private ring, with the entries that the
  * parent has not taken yet. A page that fork() empties tells the two apart.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,7 +60,12 @@ static __u32 *get_word(void)
 	__u32 *word = (__u32 *)__atomic_load_n(&kevent_process_word,
 					       __ATOMIC_ACQUIRE);
 
-	return word ? word : map_word();
+	int saved = errno;
+
+	if (!word)
+		word = map_word();
+	errno = saved;
+	return word;
 }
 
 static pthread_mutex_t *get_locks(void)

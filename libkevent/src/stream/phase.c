@@ -169,7 +169,7 @@ static void leave_out(struct kevent_stream *s)
 	}
 	s->out.mem = false;
 	if (s->out.shut)
-		shutdown(s->sock, SHUT_WR);
+		kevent_call6(SYS_shutdown, s->sock, SHUT_WR, 0, 0, 0, 0);
 }
 
 static void leave_in(struct kevent_stream *s)

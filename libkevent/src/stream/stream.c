@@ -537,7 +537,7 @@ int kevent_stream_shutdown(struct kevent_stream *s)
 		lane_store(&s->me->closed, s->out.head + 1);
 		kevent_stream_notify(s);
 	} else {
-		shutdown(s->sock, SHUT_WR);
+		kevent_call6(SYS_shutdown, s->sock, SHUT_WR, 0, 0, 0, 0);
 	}
 	return 0;
 }

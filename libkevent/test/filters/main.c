@@ -389,7 +389,9 @@ static void do_all_without(const struct optional *call, int error, bool late)
 		do_all();
 	refuse(call->nr, (__u32)error);
 	no_memory = call->memory ? error : 0;
+	errno = 0;
 	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, KEVENT_INIT_FALLBACK_ONLY), 0);
+	CHECK_EQ(errno, 0);
 	/* The library asks for a type once. With a late filter, only the request fails. */
 	lacking = late ? 0 : call->type;
 	if (lacking)
