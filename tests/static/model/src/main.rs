@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The ring of include/uapi/linux/ukevent.h under the C11 memory model; lanes.rs has
-//! the lanes of libkevent, streams.rs its streams, modify.rs has MODIFY and wake-ups in the kernel.
+//! the lanes of libkevent, streams.rs its streams, modify.rs has MODIFY and wake-ups in the kernel,
+//! crew.rs threads that come to serve, and a close.
 //!
 //! loom runs each scenario in all interleavings, and has relaxed loads return
 //! every value that the model allows. The kernel's side is kring_push(), the
@@ -12,6 +13,7 @@
 //! release of ring_uidx by a consumer, which keeps its copy in front, can be
 //! left out here without harm, and is not in the table.
 
+mod crew;
 mod lanes;
 mod modify;
 mod streams;
@@ -313,6 +315,10 @@ fn run<T: Copy + Send + Sync + 'static>(
 
 fn main() {
     std::panic::set_hook(Box::new(|_| {}));
-    let failed = run(cases()) + run(lanes::cases()) + run(modify::cases()) + run(streams::cases());
+    let failed = run(cases())
+        + run(lanes::cases())
+        + run(modify::cases())
+        + run(crew::cases())
+        + run(streams::cases());
     std::process::exit((failed > 0) as i32);
 }
