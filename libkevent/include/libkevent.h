@@ -101,6 +101,7 @@ KEVENT_STATIC_ASSERT(sizeof(((struct timespec *)0)->tv_sec) == 8,
  * not open the device of the module, and there is to be no fallback;
  * -EOPNOTSUPP when %KEVENT_INIT_ALL_TYPES is set and none has all of them;
  * -EMFILE, -ENFILE, -ENOMEM when out of descriptors, files or memory;
+ * -ENOSPC on epoll, when the user has too many watches of epoll;
  * -ENOSYS when the kernel has no kevent, nor a module, and there is to be no fallback.
  */
 int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
@@ -219,7 +220,7 @@ KEVENT_INLINE void kevent_wait_arg_init(struct kevent_wait_arg *arg)
  * -ENOSPC when too many processes have attached it, or its owner is charged with
  * too much;
  * -ENOMEM when out of memory;
- * -EOPNOTSUPP when the library has made the queue of epoll.
+ * -EOPNOTSUPP when this process has made the queue, of epoll; a child of it gets -EXDEV.
  */
 KEVENT_INLINE int kevent_attach(int fd, struct kevent_ring *ring,
 				__u32 ring_size)
@@ -303,7 +304,7 @@ __u32 kevent_types(int fd);
  *
  * Return: 0, or
  * -EBADF when @fd is not open;
- * -ENOTTY when @fd is no queue, nor an epoll file;
+ * -ENOTTY when @fd is no queue, nor an epoll file, or is one of epoll before Linux 6.9;
  * -EINVAL when @usecs exceeds 2^31 - 1;
  * -EOPNOTSUPP when the kernel is built without NET_RX_BUSY_POLL.
  */
