@@ -42,6 +42,7 @@ def of_notify(text):
             for row in Table(text, "calls levelcall").rows]
     yield "et", least_and_most(et)
     yield "pipe, single", (rows[0][3], rows[0][5])
+    yield "pipe, bare", (rows[0][2],)
     yield "pipe, single, ratio", (ratio(float(rows[0][3]), float(rows[0][5])),)
     yield "level", (f"{level:.2f}",)
     yield "copy of pipes", least_and_most(copy[0])
@@ -113,7 +114,11 @@ def of_native(text):
     yield "library, single", (event[3].split()[0],)
     table = Table(text, "\\ ns min")
     asleep = table.row("to a process that sleeps")
-    yield "message", (table.row("one way to another CPU")[1], asleep[1], asleep[4].split()[0])
+    awake = (table.row("one way to another CPU")[1],)
+    asleep = (asleep[1], asleep[4].split()[0])
+    yield "message awake", awake
+    yield "message asleep", asleep
+    yield "message", awake + asleep
 
 
 def of_module(text):
@@ -141,13 +146,15 @@ def facts(path, parts):
 
 # Where a figure is said: a file, the words with # for each number, and the facts in that order
 SAID = (
-    (README, "one at a time | # instructions | epoll #", "pipe, single"),
+    (README, "the patched kernel | # instructions; epoll #", "pipe, single"),
+    (README, "The write and the read take # instructions", "pipe, bare"),
     (README, "epoll is 1 | # of the time | # of the instructions | # of the instructions",
      "library, single", "module, single", "pipe, single, ratio"),
-    (README, "memory of a watch, of a million | # bytes | epoll #", "bytes of two"),
-    (README, "another CPU | # ns, both awake | one that sleeps: # ns, # of AF_UNIX", "message"),
-    (README, "50 clients | # times the requests of sockets", "redis rate"),
-    (README, "10 or 20 clients: # to #", "PostgreSQL"),
+    (README, "the patched kernel | # bytes; epoll #", "bytes of two"),
+    (README, "any host | # ns", "message awake"),
+    (README, "If the receiver sleeps, a message takes # ns, # of AF_UNIX", "message asleep"),
+    (README, "serves 50 clients # times the requests of sockets", "redis rate"),
+    (README, "PostgreSQL with 10 or 20 clients has # to # times, and less than 1", "PostgreSQL"),
     (README, "lighttpd on two CPUs has # of epoll's requests per second, the median of # loads, "
      "and fewer at # of them", "rate", "loads", "worse rate"),
     (PROCESSES, "redis serves # times the requests per second, with # of the CPU time",

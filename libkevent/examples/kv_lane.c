@@ -24,14 +24,17 @@ static KEVENT_RING_STORAGE(32) mem;
 static int call(struct kevent_lane *l, struct kv_message *m)
 {
 	struct ukevent ev;
-	int len;
+	int len, nr;
 
 	if (kevent_lane_send(l, m, kv_bytes(m)))
 		return -1;
 	while ((len = kevent_lane_recv(l, m, sizeof(*m))) == -EAGAIN) {
 		if (kevent_lane_arm(l))
 			continue;
-		if (kevent_queue_get(&q, &ev, 1, NULL) == 1)
+		nr = kevent_queue_get(&q, &ev, 1, NULL);
+		if (nr < 0 && nr != -EINTR)
+			return -1;
+		if (nr == 1)
 			kevent_lane_event(l, &ev);
 	}
 	return len;
@@ -149,6 +152,8 @@ static int server(int listener)
 		if (gone == KV_CLIENTS)
 			break;
 		nr = kevent_lanes_get(&lanes, &q, ev, 8, NULL);
+		if (nr < 0 && nr != -EINTR)
+			return 1;
 		for (i = 0; i < nr; i++)
 			act(&ev[i], listener);
 	}
@@ -159,14 +164,20 @@ static int server(int listener)
 int main(void)
 {
 	int listener = kv_listen("kv_lane"), i, status, bad = 0;
+	pid_t child;
 
-	for (i = 0; i < KV_CLIENTS; i++)
-		if (!fork())
+	for (i = 0; i < KV_CLIENTS; i++) {
+		child = fork();
+		if (child < 0)
+			return 1;
+		if (!child)
 			_exit(client(i));
+	}
 	if (listener < 0 || kevent_queue_init(&q, &mem.ring, 32, 0) ||
 	    watch(listener, KEVENT_SOCKET_ACCEPT, 0, LISTENER))
 		return 1;
-	bad = server(listener);
+	if (server(listener))
+		return 1;
 	while (wait(&status) > 0)
 		bad |= status;
 	return !!bad;

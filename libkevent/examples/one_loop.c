@@ -56,6 +56,7 @@ int main(void)
 	int server = listen_here(), seconds = 0, ended = 0, ret;
 	struct kevent_queue q;
 	struct ukevent ev[3];
+	pid_t child;
 
 	ret = kevent_queue_init(&q, &memory.ring, 64, 0);
 	if (ret)
@@ -66,12 +67,17 @@ int main(void)
 	if (kevent_ctl(q.fd, KEVENT_CTL_ADD, 3, ev))
 		die("kevent_ctl", kevent_error(ev));
 	while (!ended) {
-		if (kevent_queue_get(&q, ev, 1, NULL) != 1)
+		ret = kevent_queue_get(&q, ev, 1, NULL);
+		if (ret == -EINTR)
 			continue;
+		if (ret != 1)
+			die("kevent_queue_get", ret);
 		switch (ev->type) {
 		case KEVENT_SOCKET:
-			kevent_set_proc(ev, answer(server), 0, 0);
-			kevent_ctl_one(q.fd, KEVENT_CTL_ADD, ev);
+			child = answer(server);
+			kevent_set_proc(ev, child, 0, 0);
+			if (child > 0 && kevent_ctl_one(q.fd, KEVENT_CTL_ADD, ev))
+				die("kevent_ctl_one", kevent_error(ev));
 			break;
 		case KEVENT_PROC:
 			printf("child %d ended\n", waitpid(kevent_pid(ev), NULL, 0));

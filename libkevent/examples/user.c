@@ -5,6 +5,7 @@
 #include <libkevent.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define NUMBER	1
 #define END	2
@@ -16,13 +17,17 @@ static void *give(void *arg)
 {
 	struct ukevent ev;
 	__u64 i;
+	int ret;
 
 	for (i = 1; i <= NUMBERS; i++) {
 		kevent_set_mark(&ev, 1, i < NUMBERS ? NUMBER : END, i * i);
-		if (kevent_ctl_one(queue.fd, KEVENT_CTL_READY, &ev) != 1)
-			return arg;
+		ret = kevent_ctl_one(queue.fd, KEVENT_CTL_READY, &ev);
+		if (ret != 1) {
+			fprintf(stderr, "user: %s\n", kevent_strerror(ret));
+			exit(1);
+		}
 	}
-	return NULL;
+	return arg;
 }
 
 int main(void)
