@@ -98,6 +98,8 @@ help-all:
 #? make model         check the ring's barriers in a model of both sides
 #? make programs-test all tests of patched programs, with kevent and epoll;
 #?                    KERNEL=stock: with the module
+#? make setup         install the packages that builds and tests need; also: setup-run,
+#?                    setup-programs, setup-docs and the others of scripts/setup
 #? make check         style, sparse, warnings, documentation, patches
 #? make docs          the documentation as HTML, in build/docs
 #? make screenshots   the pictures in Documentation/screenshots: kevent-top in a VM, and a
