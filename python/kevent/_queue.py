@@ -130,6 +130,7 @@ class Queue:
             q = self._open.pop()
         except IndexError:	# another thread was faster
             return
+        self._before_close()
         # Another process may have the descriptor, which keeps the queue: watches
         # would go on, and take signals that nobody gets
         watches = list(self._keys.values())
@@ -144,6 +145,9 @@ class Queue:
         self._watches.clear()
         self._keys.clear()
         lib.kevent_queue_close(q)
+
+    def _before_close(self):
+        """Called once, in the thread that closes the queue."""
 
     def _abandon(self):
         """In a child of fork(), where no other thread is left."""

@@ -29,11 +29,10 @@ class StreamQueue(Queue):
     def _wait(self, buffer, max, timeout):
         return lib.kevent_streams_get(self.streams._check(), buffer, max, timeout)
 
-    def _finish(self):
+    def _before_close(self):
         for sock in list(self.streams._streams.values()):
             sock.close()
         self.streams._free()
-        super()._finish()
 
 
 class StreamSelector(Selector):

@@ -36,13 +36,15 @@ class StreamSet:
         return self._set
 
     def _free(self):
-        if self._set is None:
-            return
+        """Free the set and its streams; returns false if that was done before."""
+        streams, self._set = self._set, None
+        if streams is None:
+            return False
         for stream in self._streams.values():
             stream._stream = None
         self._streams.clear()
-        lib.kevent_streams_free(self._set)
-        self._set = None
+        lib.kevent_streams_free(streams)
+        return True
 
     def _open(self, fd, offer, make):
         """Make a stream of a descriptor, which it closes, and an object of a class."""
@@ -120,10 +122,8 @@ class Streams(StreamSet):
 
     def close(self):
         """Close the set, its streams and their sockets."""
-        if self._set is None:
-            return
-        self._free()
-        lib.kevent_queue_close(self._q)
+        if self._free():
+            lib.kevent_queue_close(self._q)
 
     def fileno(self):
         """The descriptor of the queue."""

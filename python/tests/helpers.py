@@ -7,6 +7,7 @@ import threading
 import unittest
 
 import kevent
+from kevent._lib import lib
 
 SOON = 20			# seconds until an event that must come
 
@@ -64,6 +65,16 @@ class Case(unittest.TestCase):
         self.assertFalse(thread.is_alive(), "the thread hangs")
         until_gone(thread)
         self.assertIsNone(thread.problem)
+
+
+class Library:
+    """The C library, with other functions in place of some."""
+
+    def __init__(self, **functions):
+        self.__dict__.update(functions)
+
+    def __getattr__(self, name):
+        return getattr(lib, name)
 
 
 def until_gone(thread):

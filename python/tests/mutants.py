@@ -30,6 +30,8 @@ MUTANTS = [
      "            raise ValueError(\"the stream is closed\")\n", ""),
     ("closed-set-keeps-streams", "_streams.py",
      "            stream._stream = None\n", "            pass\n"),
+    ("closed-set-is-freed-again", "_streams.py", "streams, self._set = self._set, None",
+     "streams = self._set"),
     ("stream-offers-nothing", "_streams.py", "STREAM_OFFER if offer else 0", "0"),
     ("no-bytes-are-an-error", "_streams.py",
      "        if result == -errno.EAGAIN:\n            return None\n"

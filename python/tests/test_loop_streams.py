@@ -15,7 +15,7 @@ import unittest
 import unittest.mock
 
 import kevent
-from helpers import SOON
+from helpers import SOON, Library
 from kevent._lib import lib
 from kevent._stream_sockets import READ, WRITE, StreamSelector
 
@@ -596,6 +596,23 @@ class Sockets(unittest.TestCase):
             self.b.send(b"x")
         with self.assertRaises(ValueError):
             self.a.send(b"x")
+
+    def test_another_thread_closes_the_queue_too(self):
+        """It comes while the first one frees the streams."""
+        freed = []
+
+        def free(streams):
+            freed.append(streams)
+            if len(freed) == 1:
+                thread = threading.Thread(target=queue._finish)
+                thread.start()
+                thread.join()
+                lib.kevent_streams_free(streams)
+
+        queue = self.selectors[1].queue
+        with unittest.mock.patch("kevent._streams.lib", Library(kevent_streams_free=free)):
+            queue.close()
+        self.assertEqual(len(freed), 1)
 
     def test_child_leaves_the_parent_its_streams(self):
         pid = os.fork()
