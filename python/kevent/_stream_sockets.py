@@ -2,6 +2,7 @@
 """Streams as sockets of asyncio's transports, and a selector that knows them."""
 
 import errno
+import functools
 import os
 import socket
 
@@ -53,9 +54,8 @@ class StreamSelector(Selector):
         The side that has connected offers memory. It has no name of its own: that of
         the other side is the listener's.
         """
-        stream = self.queue.streams._open(sock.fileno(), not sock.getsockname(),
-                                          StreamSocket)
-        stream._attach(self, sock)
+        stream = self.queue.streams._open(sock, not sock.getsockname(),
+                                          functools.partial(StreamSocket, self, sock))
         self._sockets[stream.fd] = stream
         return stream
 
@@ -95,7 +95,8 @@ class StreamSelector(Selector):
 class StreamSocket(Stream):
     """A stream with the methods of sockets that transports call."""
 
-    def _attach(self, selector, sock):
+    def __init__(self, selector, sock, *stream):
+        super().__init__(*stream)
         self.fd = sock.fileno()
         self.ready = READ | WRITE
         self._selector = selector

@@ -46,14 +46,25 @@ class StreamSet:
         lib.kevent_streams_free(streams)
         return True
 
-    def _open(self, fd, offer, make):
-        """Make a stream of a descriptor, which it closes, and an object of a class."""
+    def _open(self, sock, offer, make):
+        """Make a stream of a socket, and the object of it by make().
+
+        The stream closes the descriptor, also if there is an exception after it was made.
+        """
         number = next(self._numbers)
         new = ffi.new("struct kevent_stream **")
-        _lib.check(lib.kevent_stream_open(self._check(), fd, STREAM_OFFER if offer else 0,
-                                          number, new))
-        stream = self._streams[number] = make(self, new[0], number)
-        return stream
+        try:
+            _lib.check(lib.kevent_stream_open(self._check(), sock.fileno(),
+                                              STREAM_OFFER if offer else 0, number, new))
+            stream = self._streams[number] = make(self, new[0], number)
+            return stream
+        except BaseException:
+            # A signal handler's exception may come after the call
+            if new[0]:
+                self._streams.pop(number, None)
+                sock.detach()
+                lib.kevent_stream_close(new[0])
+            raise
 
     def _event(self, event):
         """Act on an event of the queue; returns whether it is of a stream."""
@@ -74,10 +85,12 @@ class StreamSet:
             stream = lib.kevent_streams_next(self._check())
             if stream == ffi.NULL:
                 break
-            stream = self._streams[lib.kevent_stream_user(stream)]
+            stream = self._streams.get(lib.kevent_stream_user(stream))
             if stream in ready:
                 break
             ready[stream] = None
+        # A second exception in _open() may have left one without an object
+        ready.pop(None, None)
         return list(ready)
 
 
@@ -135,9 +148,11 @@ class Streams(StreamSet):
 
         offer	pass memory with the first bytes: of the side that has connected
         """
-        stream = self._open(sock.fileno(), offer, Stream)
-        sock.detach()
-        return stream
+        def make(*stream):
+            sock.detach()
+            return Stream(*stream)
+
+        return self._open(sock, offer, make)
 
     def arm(self):
         """Say that this side will sleep; false if a stream has something to do."""

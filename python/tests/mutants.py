@@ -32,6 +32,8 @@ MUTANTS = [
      "            stream._stream = None\n", "            pass\n"),
     ("closed-set-is-freed-again", "_streams.py", "streams, self._set = self._set, None",
      "streams = self._set"),
+    ("interrupted-stream-stays", "_streams.py", "            if new[0]:\n",
+     "            if False:\n"),
     ("stream-offers-nothing", "_streams.py", "STREAM_OFFER if offer else 0", "0"),
     ("no-bytes-are-an-error", "_streams.py",
      "        if result == -errno.EAGAIN:\n            return None\n"

@@ -614,6 +614,16 @@ class Sockets(unittest.TestCase):
             queue.close()
         self.assertEqual(len(freed), 1)
 
+    def test_exception_while_a_stream_is_made(self):
+        mine, other = socket.socketpair()
+        self.addCleanup(other.close)
+        other.settimeout(SOON)
+        with unittest.mock.patch("kevent._lib.check", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                self.selectors[1].stream_socket(mine)
+        self.assertEqual(mine.fileno(), -1)
+        self.assertEqual(other.recv(1), b"")
+
     def test_child_leaves_the_parent_its_streams(self):
         pid = os.fork()
         if not pid:

@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 import unittest
+from unittest import mock
 
 import kevent
 from helpers import SOON
@@ -147,6 +148,41 @@ class TestStreams(unittest.TestCase):
                 call()
         self.assertIn("closed", repr(self.sets[0]))
         self.assertIn("closed", repr(self.a))
+
+    def open_and_interrupt(self, mine, other):
+        """The exception of a signal handler comes after the library has made a stream."""
+        self.addCleanup(mine.close)
+        self.addCleanup(other.close)
+        other.settimeout(SOON)
+        with self.assertRaises(KeyboardInterrupt):
+            self.sets[0].open(mine)
+        self.assertEqual(mine.fileno(), -1)
+        self.assertEqual(other.recv(1), b"")
+        self.assertEqual(self.sets[0].get(0), [])
+        self.assertEqual(list(self.sets[0]._streams.values()), [self.a])
+
+    def test_exception_before_a_stream_has_an_object(self):
+        with mock.patch("kevent._lib.check", side_effect=[KeyboardInterrupt, 0]):
+            self.open_and_interrupt(*socket.socketpair())
+
+    def test_exception_when_a_stream_has_an_object(self):
+        class Socket(socket.socket):
+            interrupted = False
+
+            def detach(self):
+                if self.interrupted:
+                    return super().detach()
+                self.interrupted = True
+                raise KeyboardInterrupt
+
+        mine, other = socket.socketpair()
+        self.open_and_interrupt(Socket(fileno=mine.detach()), other)
+
+    def test_socket_that_cannot_be_a_stream(self):
+        with socket.socket() as sock:
+            with self.assertRaises(kevent.Error):
+                self.sets[0].open(sock)
+            self.assertGreaterEqual(sock.fileno(), 0)
 
 
 if __name__ == "__main__":
