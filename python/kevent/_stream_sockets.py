@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1 OR MIT
 """Streams as sockets of asyncio's transports, and a selector that knows them."""
 
+import collections
 import errno
 import functools
 import os
 import socket
+import threading
 
 from . import _lib
 from ._lib import ffi, lib
@@ -32,7 +34,7 @@ class StreamQueue(Queue):
 
     def _before_close(self):
         for sock in list(self.streams._streams.values()):
-            sock.close()
+            sock._detach()
         self.streams._free()
 
 
@@ -47,6 +49,9 @@ class StreamSelector(Selector):
         super().__init__(StreamQueue())
         self._sockets = {}	# by descriptor
         self._listed = {}	# sockets with something to do, and some without
+        self._ended = collections.deque()	# streams that the library is to close
+        self._lock = threading.RLock()	# for a change of the thread, and closing
+        self._thread = threading.get_ident()	# that uses the set
 
     def stream_socket(self, sock):
         """Make a StreamSocket of a connected socket, which belongs to it afterwards.
@@ -83,13 +88,49 @@ class StreamSelector(Selector):
             if events:
                 found.append((key, events))
             else:
-                del self._listed[stream]
+                self._listed.pop(stream, None)
         return found
 
     def select(self, timeout=None):
         """Wait, and return a list of (key, events) of what is ready."""
-        files = super().select(0 if self._collect() else timeout)
-        return files + self._collect()
+        self.queue._enter()	# nobody frees the set before _leave()
+        try:
+            with self._lock:
+                self._thread = threading.get_ident()
+            self._close_ended()
+            files = super().select(0 if self._collect() else timeout)
+            return files + self._collect()
+        finally:
+            self.queue._leave()
+
+    def _close_ended(self):
+        try:
+            while True:
+                lib.kevent_stream_close(self._ended.popleft())
+        except IndexError:
+            pass
+
+    def _close(self, stream):
+        """Close a stream, or have the thread that uses the set do it.
+
+        A transport is collected in any thread, but a set is for one.
+        """
+        self._ended.append(stream)
+        if self.queue._foreign:	# in a child of fork()
+            self._close_ended()
+            return
+        try:
+            with self._lock:
+                if self._thread != threading.get_ident():
+                    self.queue.wake()
+                    return
+                self.queue._enter()
+                try:
+                    self._close_ended()
+                finally:
+                    self.queue._leave()
+        except ValueError:	# the queue is closed, with its streams
+            pass
 
 
 class StreamSocket(Stream):
@@ -126,13 +167,16 @@ class StreamSocket(Stream):
         # It would have what goes through the socket, which are not the bytes
         raise OSError(errno.EOPNOTSUPP, "no copy of a socket whose bytes go through memory")
 
-    def close(self):
-        if self._stream is None:
-            return
+    def _detach(self):
         self._selector._sockets.pop(self.fd, None)
         self._selector._listed.pop(self, None)
         self._sock.detach()
-        super().close()
+
+    def close(self):
+        stream = self._end()
+        if stream is not None:
+            self._detach()
+            self._selector._close(stream)
 
     def shutdown(self, how):
         if how == socket.SHUT_RD:

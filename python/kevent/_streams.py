@@ -20,11 +20,14 @@ class StreamSet:
     """What sets of streams have in common, whosever the queue is.
 
     numbers	of its streams, for what the queue reports
+
+    A stream may be collected and closed between any two lines that use the set.
     """
 
     def __init__(self, q, numbers, busy_poll):
         self._set = None
         self._streams = {}	# by number
+        self._pointers = {}	# the same, by the pointer of the library
         self._numbers = numbers
         new = ffi.new("struct kevent_streams **")
         _lib.check(lib.kevent_streams_new(new, q, LOOKS_LEARNED if busy_poll else 0))
@@ -40,9 +43,10 @@ class StreamSet:
         streams, self._set = self._set, None
         if streams is None:
             return False
-        for stream in self._streams.values():
+        for stream in list(self._streams.values()):
             stream._stream = None
         self._streams.clear()
+        self._pointers.clear()
         lib.kevent_streams_free(streams)
         return True
 
@@ -56,12 +60,14 @@ class StreamSet:
         try:
             _lib.check(lib.kevent_stream_open(self._check(), sock.fileno(),
                                               STREAM_OFFER if offer else 0, number, new))
-            stream = self._streams[number] = make(self, new[0], number)
+            stream = make(self, new[0], number)
+            self._streams[number] = self._pointers[new[0]] = stream
             return stream
         except BaseException:
             # A signal handler's exception may come after the call
             if new[0]:
                 self._streams.pop(number, None)
+                self._pointers.pop(new[0], None)
                 sock.detach()
                 lib.kevent_stream_close(new[0])
             raise
@@ -71,7 +77,9 @@ class StreamSet:
         stream = self._streams.get(event.ptr)
         if stream is None:
             return False
-        lib.kevent_stream_event(stream._stream, event)
+        pointer = stream._stream
+        if pointer is not None:	# not closed meanwhile
+            lib.kevent_stream_event(pointer, event)
         return True
 
     def _ready(self):
@@ -85,11 +93,11 @@ class StreamSet:
             stream = lib.kevent_streams_next(self._check())
             if stream == ffi.NULL:
                 break
-            stream = self._streams.get(lib.kevent_stream_user(stream))
+            stream = self._pointers.get(stream)
             if stream in ready:
                 break
             ready[stream] = None
-        # A second exception in _open() may have left one without an object
+        # It was closed meanwhile, or a second exception in _open() has left no object
         ready.pop(None, None)
         return list(ready)
 
@@ -198,13 +206,19 @@ class Stream:
             raise ValueError("the stream is closed")
         return self._stream
 
+    def _end(self):
+        """Have no stream any more; returns what is to be closed, or None."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            self._streams._streams.pop(self._number, None)
+            self._streams._pointers.pop(stream, None)
+        return stream
+
     def close(self):
         """Close the stream and its socket; the peer reads all, and then the end."""
-        if self._stream is None:
-            return
-        stream, self._stream = self._stream, None
-        del self._streams._streams[self._number]
-        lib.kevent_stream_close(stream)
+        stream = self._end()
+        if stream is not None:
+            lib.kevent_stream_close(stream)
 
     def fileno(self):
         """The socket, which the program may use after leave()."""

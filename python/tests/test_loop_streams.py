@@ -2,6 +2,7 @@
 """Transports whose bytes go through memory; CPython's own tests: run_cpython.py --streams."""
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -13,10 +14,11 @@ import tempfile
 import threading
 import unittest
 import unittest.mock
+import warnings
 
 import kevent
-from helpers import SOON, Library
-from kevent._lib import lib
+from helpers import SOON, Library, until_asleep
+from kevent._lib import ffi, lib
 from kevent._stream_sockets import READ, WRITE, StreamSelector
 
 BIG = bytes(range(256)) * 4096		# more than a ring
@@ -316,6 +318,63 @@ class Contracts(LoopCase):
                 each.transport.__del__()
             each.transport._sock = None
 
+    async def lose_transport(self, *, speak=False):
+        """Drop a connection, for the collector, and return the other side's protocol."""
+        mine, theirs = await self.connect()
+        mine.transport.pause_reading()
+        if speak:
+            theirs.transport.write(b"x")
+        return theirs
+
+    def collect(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
+
+    def test_transport_is_collected_in_another_thread(self):
+        """The stream is closed in the thread of the loop, which sleeps."""
+        threads = []
+
+        def close(stream):
+            threads.append(threading.get_ident())
+            lib.kevent_stream_close(stream)
+
+        def collect_while_asleep():
+            until_asleep(threading.main_thread())
+            self.collect()
+
+        async def main():
+            theirs = await self.lose_transport()
+            thread = threading.Thread(target=collect_while_asleep)
+            thread.start()
+            self.addCleanup(thread.join)
+            await theirs.lost
+
+        gc.disable()
+        self.addCleanup(gc.enable)
+        library = Library(kevent_stream_close=close)
+        with unittest.mock.patch("kevent._streams.lib", library), \
+                unittest.mock.patch("kevent._stream_sockets.lib", library):
+            self.run_in(main())
+        self.assertEqual(set(threads), {threading.get_ident()})
+
+    def test_transport_is_collected_between_two_lines(self):
+        """The library has returned its stream as one with something to do."""
+        def next_stream(streams):
+            stream = lib.kevent_streams_next(streams)
+            self.collect()
+            return stream
+
+        async def main():
+            theirs = await self.lose_transport(speak=True)
+            with unittest.mock.patch("kevent._streams.lib",
+                                     Library(kevent_streams_next=next_stream)):
+                await theirs.lost
+
+        gc.disable()
+        self.addCleanup(gc.enable)
+        self.run_in(main())
+
     def test_policy(self):
         async def main():
             mine, theirs = socket.socketpair()
@@ -613,6 +672,21 @@ class Sockets(unittest.TestCase):
         with unittest.mock.patch("kevent._streams.lib", Library(kevent_streams_free=free)):
             queue.close()
         self.assertEqual(len(freed), 1)
+
+    def test_stream_is_closed_between_two_lines(self):
+        """Its event has found the object already."""
+        streams, event = self.selectors[1].queue.streams, ffi.new("struct ukevent *")
+        event.ptr = self.b._number
+
+        class Streams(dict):
+            def get(self, *args):
+                stream = super().get(*args)
+                stream.close()
+                return stream
+
+        streams._streams = Streams(streams._streams)
+        self.assertTrue(streams._event(event))
+        self.none()
 
     def test_exception_while_a_stream_is_made(self):
         mine, other = socket.socketpair()
