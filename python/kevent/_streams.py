@@ -170,15 +170,20 @@ class Streams(StreamSet):
         """The streams with something to do; waits for one if there is none.
 
         Read each until None, and write what had no room. The list is empty after the
-        timeout, in seconds, or if what has come is for none.
+        timeout, in seconds, or if what has come is for none. Signal handlers run while
+        the call waits, which it goes on with.
         """
         deadline = None if timeout is None else _deadline(timeout)
         ready = self._ready()
         if ready:
             return ready
-        nr = _lib.check(lib.kevent_streams_get(self._check(), self._events, SIZE,
-                                               _time_left(deadline)))
-        for number in range(nr):
+        while True:
+            left = _time_left(deadline)
+            # Handlers of signals have run by now, and may have closed it
+            nr = lib.kevent_streams_get(self._check(), self._events, SIZE, left)
+            if nr != -errno.EINTR:
+                break
+        for number in range(_lib.check(nr)):
             self._event(ffi.addressof(self._events, number))
         return self._ready()
 

@@ -44,6 +44,7 @@ MUTANTS = [
      "not _lib.check(lib.kevent_streams_arm(self._check()))", "True"),
     ("writing-peer-keeps-the-set", "_streams.py",
      "            if stream in ready:\n                break\n", ""),
+    ("interrupted-wait-of-streams-ends", "_streams.py", "if nr != -errno.EINTR:", "if True:"),
     ("stream-socket-offers-nothing", "_stream_sockets.py", "not sock.getsockname()",
      "False"),
     ("stream-sets-do-not-sleep", "_stream_sockets.py",

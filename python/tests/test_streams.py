@@ -2,13 +2,14 @@
 """Streams between two sets of this process."""
 
 import os
+import signal
 import socket
 import threading
 import unittest
 from unittest import mock
 
 import kevent
-from helpers import SOON
+from helpers import SOON, until_asleep
 
 
 class TestStreams(unittest.TestCase):
@@ -148,6 +149,33 @@ class TestStreams(unittest.TestCase):
                 call()
         self.assertIn("closed", repr(self.sets[0]))
         self.assertIn("closed", repr(self.a))
+
+    def interrupt(self, handler):
+        """Have a signal handler run while the main thread sleeps."""
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(
+            signal.SIGUSR1, lambda *_: handler()))
+        main = threading.main_thread()
+
+        def send():
+            until_asleep(main)
+            signal.pthread_kill(main.ident, signal.SIGUSR1)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        self.addCleanup(thread.join)
+
+    def test_signal_handler_runs_and_the_wait_goes_on(self):
+        self.to_memory()
+        while self.sets[1].get(0):
+            pass
+        self.interrupt(lambda: self.a.write(b"x"))
+        while self.b not in self.sets[1].get(SOON):
+            pass
+
+    def test_signal_handler_closes_the_set(self):
+        self.interrupt(self.sets[1].close)
+        with self.assertRaises(ValueError):
+            self.sets[1].get(SOON)
 
     def open_and_interrupt(self, mine, other):
         """The exception of a signal handler comes after the library has made a stream."""
