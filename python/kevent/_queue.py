@@ -236,8 +236,10 @@ class Queue:
         if watch.queue is not None:	# no event has ended it yet
             self._keys[key] = watch
         # The kernel has dropped it with its descriptor. Of other kinds, an event
-        # may still be in the ring
-        if isinstance(old, _watches.FileWatch):
+        # may still be in the ring; also of an inode, whose changes the new watch
+        # does not report
+        in_ring = isinstance(old, _watches.InodeWatch) and old._ends(old._flags)
+        if isinstance(old, _watches.FileWatch) and not in_ring:
             self._forget(old)
         return watch
 

@@ -291,6 +291,24 @@ class Inodes(Case):
             self.assertEqual((event.fd, event.events),
                              (file.fileno(), Inode.MODIFY))
 
+    def test_last_event_comes_beside_a_new_watch(self):
+        olds = {}
+        for _ in range(2):
+            folder = tempfile.TemporaryDirectory()
+            self.addCleanup(folder.cleanup)
+            fd = os.open(folder.name, os.O_RDONLY | os.O_DIRECTORY)
+            self.addCleanup(os.close, fd)
+            olds[self.queue.inode(fd, Inode.CREATE, oneshot=True)] = folder.name
+        for path in olds.values():
+            os.mkdir(f"{path}/a")
+        # The other one's entry is in the ring now
+        olds.pop(self.queue.get(1, SOON)[0].watch)
+        (old, path), = olds.items()
+        new = self.queue.inode(old.fd, Inode.CREATE)
+        self.assertIs(self.one().watch, old)
+        os.mkdir(f"{path}/b")
+        self.assertIs(self.one().watch, new)
+
 
 class Futexes(Case):
 
