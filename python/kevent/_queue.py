@@ -217,14 +217,15 @@ class Queue:
     def _add(self, watch):
         handle = watch._handle = next(self._handles)
         entry = watch._entry()
+        entry.ret_flags = _lib.RET_BROKEN	# the call clears it
         # First, because the event may come before the call has returned
         self._watches[handle] = watch
         try:
             self._control(_lib.CTL_ADD, entry)
             return self._added(watch)
         except BaseException:
-            # A signal handler's exception may come after the call, which marks
-            # only what it refuses
+            # A signal handler's exception may come before the call, or after it, and
+            # the call marks what it refuses
             if not self._closed and not entry.ret_flags & _lib.RET_BROKEN:
                 self._request(_lib.CTL_REMOVE, entry)
             self._forget(watch)

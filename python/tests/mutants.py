@@ -129,6 +129,8 @@ MUTANTS = [
      "            raise\n"),
     ("interrupted-add-stays", "_queue.py",
      "                self._request(_lib.CTL_REMOVE, entry)\n", "                pass\n"),
+    ("add-that-was-not-made-removes", "_queue.py",
+     "        entry.ret_flags = _lib.RET_BROKEN	# the call clears it\n", ""),
     ("refused-add-removes", "_queue.py",
      "not entry.ret_flags & _lib.RET_BROKEN", "True"),
     ("interrupted-remove-is-forgotten", "_queue.py",

@@ -465,6 +465,23 @@ class Waiting(Case):
         write.write(b"x")
         self.assertIs(self.one().watch, watch)
 
+    def test_exception_before_the_call_leaves_a_watch_that_was_there(self):
+        read, write = self.pipe()
+        watch = self.queue.watch(read)
+        enter, problems = self.queue._enter, [KeyboardInterrupt]
+
+        def enter_interrupted():
+            if problems:
+                raise problems.pop()
+            enter()
+
+        with mock.patch.object(self.queue, "_enter", enter_interrupted):
+            with self.assertRaises(KeyboardInterrupt):
+                self.queue.watch(read)
+        self.assertEqual(len(self.queue), 1)
+        write.write(b"x")
+        self.assertIs(self.one().watch, watch)
+
     def test_exception_of_a_signal_handler_in_remove(self):
         """It may come before the kernel has removed the watch, or after."""
         read, write = self.pipe()
