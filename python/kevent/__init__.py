@@ -33,12 +33,19 @@ __all__ = [
 # Programs that check types know the name; to import typing takes long
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._loop import EventLoop, EventLoopPolicy
+    from ._loop import EventLoop
+    from ._policy import EventLoopPolicy
 
 
 def __getattr__(name):
-    """A program that does not use asyncio does not wait for its import."""
-    if name not in ("EventLoop", "EventLoopPolicy"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import _loop
-    return getattr(_loop, name)
+    """A program that does not use asyncio does not wait for its import.
+
+    Later Pythons have no policies: there asyncio raises AttributeError for that name.
+    """
+    if name == "EventLoop":
+        from ._loop import EventLoop
+        return EventLoop
+    if name == "EventLoopPolicy":
+        from ._policy import EventLoopPolicy
+        return EventLoopPolicy
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -64,20 +64,3 @@ class EventLoop(asyncio.SelectorEventLoop):
         if called is not None:
             callback, args = called
             self.call_soon(callback, event, *args)
-
-
-class EventLoopPolicy(asyncio.DefaultEventLoopPolicy):
-    """Makes EventLoop the loop of asyncio.run() and its like.
-
-    Before Python 3.12: ``asyncio.set_event_loop_policy(kevent.EventLoopPolicy())``.
-    Later, ``asyncio.run(main(), loop_factory=kevent.EventLoop)`` does it, too.
-
-    streams	as of EventLoop
-    """
-
-    def __init__(self, *, streams=False):
-        super().__init__()
-        self._streams = streams
-
-    def _loop_factory(self):
-        return EventLoop(streams=self._streams)

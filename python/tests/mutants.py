@@ -83,7 +83,7 @@ MUTANTS = [
     ("early-error-is-lost", "_stream_sockets.py", "self._late = more", "pass"),
     ("sendfile-passes-the-memory", "_loop.py",
      "isinstance(transport._sock, StreamSocket)", "False"),
-    ("policy-forgets-streams", "_loop.py", "EventLoop(streams=self._streams)",
+    ("policy-forgets-streams", "_policy.py", "EventLoop(streams=self._streams)",
      "EventLoop()"),
     ("closed-queue-is-used", "_queue.py", "        if self._closed:\n"
      "            self._leave()\n            self._check()\n", ""),
@@ -241,7 +241,9 @@ MUTANTS = [
      "            event.watch._callback = None\n", "            pass\n"),
     ("callback-without-arguments", "_loop.py",
      "self.call_soon(callback, event, *args)", "self.call_soon(callback, event)"),
-    ("policy-makes-the-old-loop", "_loop.py", "def _loop_factory", "def _other"),
+    ("loop-needs-policies", "__init__.py", "        from ._loop import EventLoop\n",
+     "        from ._policy import EventLoop\n"),
+    ("policy-makes-the-old-loop", "_policy.py", "def _loop_factory", "def _other"),
 ]
 
 

@@ -22,6 +22,16 @@ class Import(unittest.TestCase):
         self.assertIn("kevent._queue", loaded)
         self.assertEqual([name for name in LATER if name in loaded], [])
 
+    def test_python_without_policies(self):
+        """Its asyncio has a loop, and lacks the class of policies."""
+        words = "import asyncio; vars(asyncio).pop('DefaultEventLoopPolicy', None); " \
+            "vars(asyncio).pop('__getattr__', None); import kevent; " \
+            "kevent.EventLoop().close(); print(hasattr(kevent, 'EventLoopPolicy'))"
+        done = subprocess.run([sys.executable, "-c", words], check=True, text=True,
+                              stdout=subprocess.PIPE,
+                              env={**os.environ, "PYTHONPATH": PACKAGE})
+        self.assertEqual(done.stdout, "False\n")
+
     def test_declarations_are_those_that_were_written(self):
         """The file that declare.py makes is the one in the package."""
         with tempfile.TemporaryDirectory() as folder:
