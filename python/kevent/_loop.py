@@ -2,6 +2,7 @@
 """An event loop for asyncio."""
 
 import asyncio
+import contextvars
 
 from ._selector import Selector
 from ._stream_sockets import StreamSelector, StreamSocket, is_stream_socket
@@ -37,15 +38,20 @@ class EventLoop(asyncio.SelectorEventLoop):
         return self._selector.queue
 
     def add_watch(self, watch, callback, *args):
-        """Have callback(event, *args) called for each event of a watch."""
+        """Have callback(event, *args) called for each event of a watch.
+
+        It takes the place of the one so far, also for events that the loop has taken.
+        It runs in the context of this call, see contextvars.
+        """
         self._check_closed()
-        watch._callback = callback, args
+        watch._callback = callback, args, contextvars.copy_context()
 
     def remove_watch(self, watch):
         """Remove a watch and its callback. Returns whether it had one."""
+        called = watch._callback
         watch.remove()
-        old, watch._callback = watch._callback, None
-        return old is not None
+        watch._callback = None
+        return called is not None
 
     def _make_socket_transport(self, sock, *args, **kwargs):
         if isinstance(self._selector, StreamSelector) and is_stream_socket(sock):
@@ -58,9 +64,16 @@ class EventLoop(asyncio.SelectorEventLoop):
         return await super()._sendfile_native(transport, file, offset, count)
 
     def _kevent_event(self, event):
+        if event.watch._callback is not None:
+            self.call_soon(self._call_back, event, not event.watch.active)
+
+    @staticmethod
+    def _call_back(event, last):
+        # An earlier callback of this round may have removed or replaced it
         called = event.watch._callback
-        if not event.watch.active:	# that was its last event
+        if called is None:
+            return
+        if last:
             event.watch._callback = None
-        if called is not None:
-            callback, args = called
-            self.call_soon(callback, event, *args)
+        callback, args, context = called
+        context.run(callback, event, *args)

@@ -242,6 +242,7 @@ class Queue:
         in_ring = isinstance(old, _watches.InodeWatch) and old._ends(old._flags)
         if isinstance(old, _watches.FileWatch) and not in_ring:
             self._forget(old)
+            old._callback = None
         return watch
 
     def _names(self, watch):
@@ -272,6 +273,7 @@ class Queue:
                 raise
         # Not before, because the kernel reports what an exception leaves there
         self._forget(watch)
+        watch._callback = None
 
     def watch(self, file, events=Poll.IN, *, data=None, **flags):
         """Watch any file that poll(2) takes, an object or a descriptor.

@@ -2,6 +2,7 @@
 """The event loop, besides what CPython's own tests check; see run_cpython.py."""
 
 import asyncio
+import contextvars
 import gc
 import os
 import subprocess
@@ -108,6 +109,70 @@ class Loops(unittest.TestCase):
         watch = self.run_in(main())
         gc.collect()
         self.assertIsNone(watch())
+
+    def call_in_one_round(self, watches, report, act):
+        """Have two watches report at once, and the first callback act on the other watch.
+
+        Returns how many callbacks there were.
+        """
+        seen, done = [], self.loop.create_future()
+
+        def call(event):
+            seen.append(event)
+            if len(seen) == 1:
+                done.set_result(None)
+                act(watches[event.watch is watches[0]])
+
+        async def main():
+            for watch in watches:
+                self.loop.add_watch(watch, call)
+            report()
+            await done
+
+        self.run_in(main())
+        return len(seen)
+
+    def test_callback_removes_another_one(self):
+        for act, oneshot in ((self.loop.remove_watch, False), (self.loop.remove_watch, True),
+                             (kevent.Watch.remove, False)):
+            users = [self.loop.queue.user(oneshot=oneshot) for _ in range(2)]
+            calls = self.call_in_one_round(users, lambda: [user.mark() for user in users], act)
+            self.assertEqual(calls, 1)
+
+    def test_callback_replaces_another_one(self):
+        """The new one has the event."""
+        users, events = [self.loop.queue.user() for _ in range(2)], []
+        calls = self.call_in_one_round(users, lambda: [user.mark() for user in users],
+                                       lambda user: self.loop.add_watch(user, events.append))
+        self.assertEqual((calls, len(events)), (1, 1))
+
+    def test_callback_closes_the_file_of_another_one(self):
+        """Its descriptor is that of another file then."""
+        def act(watch):
+            os.dup2(quiet, watch.fd)
+            self.loop.queue.watch(watch.fd)
+
+        pipes = [os.pipe() for _ in range(3)]
+        for fd in sum(pipes, ()):
+            self.addCleanup(os.close, fd)
+        quiet = pipes.pop()[0]
+        watches = [self.loop.queue.watch(read, edge=True) for read, _ in pipes]
+        calls = self.call_in_one_round(
+            watches, lambda: [os.write(write, b"x") for _, write in pipes], act)
+        self.assertEqual(calls, 1)
+
+    def test_context_of_a_callback(self):
+        var = contextvars.ContextVar("var", default="of the loop")
+
+        async def main():
+            var.set("of the task")
+            done = self.loop.create_future()
+            user = self.loop.queue.user()
+            self.loop.add_watch(user, lambda event: done.set_result(var.get()))
+            user.mark()
+            return await done
+
+        self.assertEqual(self.run_in(main()), "of the task")
 
     def test_mark_of_a_thread(self):
         async def main():
