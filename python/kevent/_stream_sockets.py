@@ -52,6 +52,7 @@ class StreamSelector(Selector):
         self._ended = collections.deque()	# streams that the library is to close
         self._lock = threading.RLock()	# for a change of the thread, and closing
         self._thread = threading.get_ident()	# that uses the set
+        self._selecting = False	# it does now
 
     def stream_socket(self, sock):
         """Make a StreamSocket of a connected socket, which belongs to it afterwards.
@@ -97,10 +98,13 @@ class StreamSelector(Selector):
         try:
             with self._lock:
                 self._thread = threading.get_ident()
+            self._selecting = True
             self._close_ended()
             files = super().select(0 if self._collect() else timeout)
             return files + self._collect()
         finally:
+            self._selecting = False
+            self._close_ended()
             self.queue._leave()
 
     def _close_ended(self):
@@ -113,7 +117,8 @@ class StreamSelector(Selector):
     def _close(self, stream):
         """Close a stream, or have the thread that uses the set do it.
 
-        A transport is collected in any thread, but a set is for one.
+        A transport is collected in any thread, but a set is for one. It is also collected
+        between any two lines of select(), which may have the pointer of its stream.
         """
         self._ended.append(stream)
         if self.queue._foreign:	# in a child of fork()
@@ -121,8 +126,8 @@ class StreamSelector(Selector):
             return
         try:
             with self._lock:
-                if self._thread != threading.get_ident():
-                    self.queue.wake()
+                if self._selecting or self._thread != threading.get_ident():
+                    self.queue.wake()	# it may be about to wait
                     return
                 self.queue._enter()
                 try:

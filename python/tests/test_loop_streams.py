@@ -375,6 +375,30 @@ class Contracts(LoopCase):
         self.addCleanup(gc.enable)
         self.run_in(main())
 
+    def test_transport_is_collected_within_select(self):
+        """Its stream is closed when no line of select() has the pointer any more."""
+        closed = []
+
+        def close(stream):
+            closed.append(stream)
+            lib.kevent_stream_close(stream)
+
+        def get(*words):
+            before = list(closed)
+            self.collect()
+            self.assertEqual(closed, before)
+            return lib.kevent_streams_get(*words)
+
+        async def main():
+            theirs = await self.lose_transport()
+            library = Library(kevent_stream_close=close, kevent_streams_get=get)
+            with unittest.mock.patch("kevent._stream_sockets.lib", library):
+                await theirs.lost
+
+        gc.disable()
+        self.addCleanup(gc.enable)
+        self.run_in(main())
+
     def test_policy(self):
         async def main():
             mine, theirs = socket.socketpair()
