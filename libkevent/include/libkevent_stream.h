@@ -180,9 +180,11 @@ int kevent_stream_shutdown(struct kevent_stream *s);
  * uses the stream; it needs no call for this. Until then, and until all bytes that are
  * in the memory were read, the result is -EAGAIN: read, and call again when
  * kevent_streams_next() has the stream.
+ * A peer that has gone cannot follow: after kevent_stream_read() has returned 0, the result
+ * is -EPIPE.
  *
  * Return: 0: all bytes of both directions go through kevent_stream_fd() from now on; or
- * -EAGAIN, -EPROTO or -EXDEV.
+ * -EAGAIN, -EPIPE, -EPROTO or -EXDEV.
  */
 int kevent_stream_leave(struct kevent_stream *s);
 

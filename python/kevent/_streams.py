@@ -257,7 +257,10 @@ class Stream:
         _lib.check(lib.kevent_stream_shutdown(self._check()))
 
     def leave(self):
-        """Go back to the socket. False: not yet; read, and try again after get()."""
+        """Go back to the socket. False: not yet; read, and try again after get().
+
+        A peer that has gone cannot follow: this is BrokenPipeError, at the end of its bytes.
+        """
         result = lib.kevent_stream_leave(self._check())
         return result != -errno.EAGAIN and not _lib.check(result)
 

@@ -372,7 +372,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// As of [`Stream::shutdown`].
+    /// As of [`Stream::shutdown`], and `EPIPE` if the peer has gone before it has left the memory.
     pub fn leave(&self) -> io::Result<bool> {
         // SAFETY: the stream is open.
         match unsafe { kevent_stream_leave(self.raw) } as isize {

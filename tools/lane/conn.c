@@ -239,7 +239,7 @@ static int leave_step(struct conn *c)
 
 	if (!ret)
 		return await_end(c);
-	if (ret != -EAGAIN)
+	if (ret != -EAGAIN && ret != -EPIPE)
 		return ret;
 	error = take_bytes(c, true);
 	if (error)
@@ -247,7 +247,7 @@ static int leave_step(struct conn *c)
 	ret = kevent_stream_leave(c->s);
 	if (!ret)
 		return await_end(c);
-	if (ret != -EAGAIN || !(kevent_stream_poll(c->s, 0) & POLLHUP))
+	if ((ret != -EAGAIN && ret != -EPIPE) || !(kevent_stream_poll(c->s, 0) & POLLHUP))
 		return ret;
 	error = take_bytes(c, true);
 	if (error || !(kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES))

@@ -255,6 +255,23 @@ bool kevent_stream_withdraw(struct kevent_stream *s)
 	return true;
 }
 
+/*
+ * Has the peer gone before it has left? Its bytes were read up to the end. The last bell may be
+ * there, too: it is read first.
+ */
+static bool has_gone(struct kevent_stream *s)
+{
+	bool gone;
+
+	if (!s->in.end || stream_has_kept(s) || is_back(s))
+		return false;
+	gone = lane_load(&s->peer->gone);
+	kevent_stream_poll_socket(s);
+	if (gone && s->in.mem)
+		kevent_stream_drain(s, true);
+	return gone || s->sock_end;
+}
+
 /* The peer may do the same at this time. */
 static void end_memory(struct kevent_stream *s)
 {
@@ -265,6 +282,7 @@ static void end_memory(struct kevent_stream *s)
 
 int kevent_stream_leave(struct kevent_stream *s)
 {
+	bool gone;
 	int ret;
 
 	if (!stream_is_here(s))
@@ -279,6 +297,7 @@ int kevent_stream_leave(struct kevent_stream *s)
 		return ret;
 	if (state_of(s->phase) == STREAM_OFFER0 + s->side && kevent_stream_withdraw(s))
 		return 0;
+	gone = has_gone(s);
 	ret = stream_follow(s);
 	if (!ret && state_of(s->phase) == STREAM_MEMORY)
 		end_memory(s);
@@ -287,7 +306,9 @@ int kevent_stream_leave(struct kevent_stream *s)
 	if (ret)
 		return ret;
 	/* Kept bytes would come behind those of the socket. */
-	return is_back(s) && !stream_has_kept(s) ? 0 : -EAGAIN;
+	if (is_back(s) && !stream_has_kept(s))
+		return 0;
+	return gone ? -EPIPE : -EAGAIN;
 }
 
 int kevent_stream_join(struct kevent_stream *s, __u64 sent, __u64 received)

@@ -1487,6 +1487,70 @@ static void half_closed_stream_is_left(void)
 	close_sets();
 }
 
+/* It follows no more. Its bytes are read first, and then nobody waits for it. */
+static void peer_that_has_gone_is_not_left(void)
+{
+	int how, copy;
+
+	for (how = 0; how < 3; how++) {
+		open_usual();
+		settle(sa);
+		settle(sb);
+		say(b, "rest");
+		if (how == 2)
+			CHECK_EQ(kevent_stream_leave(a), -EAGAIN);
+		/* A child may have it, which hides the end of the socket. */
+		copy = dup(b->sock);
+		if (how)
+			shutdown(b->sock, SHUT_RDWR);
+		else
+			close_stream(b);
+		settle(sa);
+		CHECK_EQ(kevent_stream_leave(a), -EAGAIN);
+		expect(a, "rest");
+		CHECK_EQ(kevent_stream_read(a, buf, 1), 0);
+		CHECK_EQ(kevent_stream_leave(a), -EPIPE);
+		CHECK_EQ(kevent_stream_read(a, buf, 1), 0);
+		close(copy);
+		close_sets();
+	}
+}
+
+/* The peer has gone before it has seen the acceptance, and no event says so. */
+static void peer_that_goes_before_memory_is_not_left(void)
+{
+	open_sets();
+	open_pair(true);
+	say(a, "1");
+	expect(b, "1");
+	CHECK_EQ(kevent_stream_leave(b), -EAGAIN);
+	shutdown(a->sock, SHUT_RDWR);
+	CHECK_EQ(kevent_stream_read(b, buf, 1), 0);
+	CHECK_EQ(kevent_stream_leave(b), -EPIPE);
+	close_sets();
+}
+
+/* It has left before it has gone, and a child has its socket. */
+static void peer_that_has_left_and_gone_is_left(void)
+{
+	int copy;
+
+	open_usual();
+	settle(sa);
+	settle(sb);
+	CHECK_EQ(kevent_stream_shutdown(b), 0);
+	CHECK_EQ(kevent_stream_read(a, buf, 1), 0);
+	CHECK_EQ(kevent_stream_leave(b), -EAGAIN);
+	CHECK_EQ(kevent_stream_leave(a), -EAGAIN);
+	settle(sb);
+	CHECK_EQ(kevent_stream_leave(b), 0);
+	copy = dup(b->sock);
+	close_stream(b);
+	CHECK_EQ(kevent_stream_leave(a), 0);
+	close(copy);
+	close_sets();
+}
+
 /* The peer has left, and gone: its last bell and bytes are in the socket behind those of memory. */
 static void open_left(void)
 {
@@ -2019,6 +2083,9 @@ static const struct test tests[] = {
 	TEST(ends_of_both_are_seen_before_bytes),
 	TEST(stream_closed_by_both_is_left),
 	TEST(half_closed_stream_is_left),
+	TEST(peer_that_has_gone_is_not_left),
+	TEST(peer_that_goes_before_memory_is_not_left),
+	TEST(peer_that_has_left_and_gone_is_left),
 	TEST(left_stream_ends_behind_its_bytes),
 	TEST(peek_goes_on_behind_the_memory),
 	TEST(poll_sees_the_end_of_a_left_stream),

@@ -206,7 +206,7 @@ static bool leave_some(struct side *me, struct part *p)
 
 	p->leaving = true;
 	if (ret)
-		return ret == -EAGAIN;
+		return ret == -EAGAIN || (ret == -EPIPE && p->in_done);
 	return use_socket(me, p);
 }
 
