@@ -39,17 +39,14 @@ endif
 stock := $(or $(filter stock-%,$(KERNEL)),stock-6.12)
 on-tree := $(filter tree,$(KERNEL))
 
-# Neither make, Linux nor QEMU can work where a name has one of these. The demo's names are
-# relative.
-comma := ,
-odd = $(subst :,$(space),$(subst $(comma),$(space),$(subst %,$(space),$(1))))
+# The demo's names are relative.
+include libkevent/odd.mk
 demo := $(subst $(CURDIR)/,../,$(BUILD)/demo)
-ifneq ($(words $(if $(filter-out demo help help-all,$(MAKECMDGOALS)),$(call odd,$(BUILD) $(CURDIR)),$(demo) .)),2)
-$(error a folder has a space, a colon, a comma or a % in its name: $(BUILD); make demo works in such a tree, and in no such BUILD)
-endif
+$(call refuse-odd,$(if $(filter-out demo help help-all,$(MAKECMDGOALS)),BUILD CURDIR,demo),; use \
+	another; in such a tree only make demo works)
 
 ifneq ($(filter-out help help-all,$(MAKECMDGOALS)),)
-refused := $(shell scripts/build-folder '$(BUILD)' 2>&1)
+refused := $(shell scripts/build-folder '$(subst $(CURDIR)/,./,$(BUILD))' 2>&1)
 ifneq ($(.SHELLSTATUS),0)
 $(error $(refused))
 endif
@@ -243,7 +240,7 @@ screenshots: setup-screenshots libkevent tools module
 # Time and disk are said before anything starts; setup says which packages it installs.
 needs:
 	@for goal in $(MAKECMDGOALS); do \
-		BUILD="$(BUILD)" KERNEL="$(KERNEL)" scripts/needs $$goal || exit 1; done
+		scripts/needs $$goal || exit 1; done
 
 setup setup-native setup-deb-libkevent demo libkevent kernel module: needs
 

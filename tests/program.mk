@@ -10,6 +10,8 @@
 TOP	:= $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 BUILD	?= $(TOP)/build
 override BUILD := $(abspath $(BUILD))
+include $(TOP)/libkevent/odd.mk
+$(call refuse-odd,BUILD TOP)
 SRC	:= $(TOP)/tests/$(FOLDER)
 OBJ	:= $(BUILD)/guest$(TARGET:%=/%)/$(FOLDER)
 PROGRAM	:= $(BUILD)/guest/$(NAME)$(TARGET:%=-%)
