@@ -239,9 +239,10 @@ static void take_look(struct look *look, const struct look *last)
 
 /* --- showing ---------------------------------------------------------- */
 
+/* Behind the last column a terminal would erase that: a line is erased before it is written. */
 static void end_line(void)
 {
-	fputs(screen ? "\033[K\n" : "\n", stdout);
+	fputs(screen ? "\n\033[K" : "\n", stdout);
 }
 
 /* How many bars there is room for behind the other columns, 0 if too few to be of use */
@@ -388,7 +389,7 @@ static void print_table(const struct look *look, const struct row *sorted)
 	size_t i, nr = rows_shown(look);
 
 	if (screen)
-		fputs("\033[H", stdout);
+		fputs("\033[H\033[K", stdout);
 	print_summary(look);
 	for (i = 0; i < nr; i++)
 		print_row(&sorted[i]);
@@ -467,11 +468,11 @@ static void on_signal(int sig)
 static void leave_screen(void)
 {
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
-	fputs("\033[?25h\033[?1049l", stdout);
+	fputs("\033[?25h\033[?7h\033[?1049l", stdout);
 	fflush(stdout);
 }
 
-/* Another screen, without a cursor, and keys as they are pressed */
+/* Another screen, without a cursor, which cuts long lines off, and keys as they are pressed */
 static void enter_screen(void)
 {
 	const char *term = getenv("TERM");
@@ -485,7 +486,7 @@ static void enter_screen(void)
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	atexit(leave_screen);
-	fputs("\033[?1049h\033[?25l", stdout);
+	fputs("\033[?1049h\033[?7l\033[?25l", stdout);
 }
 
 static void press(char c)

@@ -526,25 +526,36 @@ static bool read_until(int terminal, const char *text)
 	return true;
 }
 
-#define LEFT	"\033[?25h\033[?1049l"
+#define ENTERED	"\033[?1049h\033[?7l\033[?25l"
+#define LEFT	"\033[?25h\033[?7h\033[?1049l"
+
+/*
+ * Lines are erased before they are written: a terminal keeps the cursor in the last column, and
+ * would erase what was written there. Returns how many.
+ */
+static unsigned int erased_lines(void)
+{
+	unsigned int nr = 0;
+	char *at;
+
+	for (at = top.said; (at = strstr(at, "\033[K")); at++, nr++)
+		CHECK(at[-1] == '\n' || at[-1] == 'H');
+	return nr;
+}
 
 static void keys_are_known(void)
 {
 	struct queue q[12];
-	unsigned int i, nr = 0;
+	unsigned int i;
 	int terminal;
-	char *at;
 	pid_t pid;
 
 	for (i = 0; i < ARRAY_SIZE(q); i++)
 		open_queue(&q[i], 0);
 	pid = start_on_terminal(&terminal, "rate", 80);
 	MUST(read_until(terminal, "sorted by rate; s: next key, h: more history, q: quit"));
-	CHECK(!strncmp(top.said, "\033[?1049h\033[?25l", 14));
-	for (at = top.said; (at = strstr(at, "\033[K")); at++)
-		nr++;
-	/* The last of 10 lines has the keys. */
-	CHECK_EQ(nr, 9);
+	CHECK(!strncmp(top.said, ENTERED, strlen(ENTERED)));
+	CHECK_EQ(erased_lines(), 10);
 	CHECK(!strstr(top.said, "HISTORY"));
 	MUST_EQ(write(terminal, "s", 1), 1);
 	MUST(read_until(terminal, "sorted by hits;"));
@@ -565,12 +576,16 @@ static void signal_restores_the_terminal(void)
 {
 	struct termios now;
 	int terminal;
+	struct queue q;
 	pid_t pid;
 
+	open_queue(&q, 0);
 	pid = start_on_terminal(&terminal, "pid", 96);
 	MUST(read_until(terminal, "sorted by pid;"));
 	/* It is as wide as all columns with the least history. */
 	CHECK(!!strstr(top.said, "WAITING     PEAK HISTORY"));
+	/* So is the line of the queue. */
+	CHECK(erased_lines() > 0);
 	MUST_EQ(tcgetattr(terminal, &now), 0);
 	CHECK(!(now.c_lflag & (ICANON | ECHO)));
 	kill(pid, SIGTERM);
