@@ -13,6 +13,7 @@
 
 #include "decode.h"
 #include "host.h"
+#include "queues.h"
 
 /* Of kevent_supported(), where the library makes queues of epoll */
 static const char *why_neither(int error)
@@ -75,5 +76,5 @@ int show_host(void)
 	printf("host: %s\nwhy: %s\n", host, why(host));
 	show_types("types", types);
 	show_types("lacks", ~types);
-	return fflush(stdout) ? 1 : 0;
+	return !flush_output();
 }

@@ -495,5 +495,5 @@ int main(int argc, char **argv)
 		json_end_line();
 	}
 	free(all.at);
-	return fflush(stdout) || !ok;
+	return !flush_output() || !ok;
 }

@@ -91,6 +91,7 @@ static bool details = true;		/* the columns between RATE and PEAK */
 static __u64 interval = 2 * SECOND_NS;
 static unsigned long times;		/* 0: until the user ends it */
 static volatile sig_atomic_t ended;
+static bool failed;			/* to write */
 static struct termios before;
 /* Signals come while it waits, and not between a look at what they set and that. */
 static sigset_t unblocked;
@@ -452,8 +453,10 @@ static void display(const struct look *look)
 		print_json(look, sorted);
 	else
 		print_table(look, sorted);
-	if (fflush(stdout))
+	if (!flush_output()) {
+		failed = true;
 		ended = 1;
+	}
 	free(sorted);
 }
 
@@ -661,5 +664,5 @@ int main(int argc, char **argv)
 	catch_signals();
 	enter_screen();
 	run();
-	return 0;
+	return failed;
 }

@@ -193,8 +193,8 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'v' },
 		{}
 	};
+	int opt, status;
 	pid_t pid = 0;
-	int opt;
 
 	out = stderr;
 	while ((opt = getopt_long(argc, argv, "+o:p:", options, NULL)) != -1) {
@@ -217,5 +217,10 @@ int main(int argc, char **argv)
 		attach(pid);
 	else
 		pid = start(argv + optind);
-	return follow(pid);
+	status = follow(pid);
+	if (ferror(out)) {
+		fprintf(stderr, "kevent-trace: not all lines could be written\n");
+		status = 1;
+	}
+	return status;
 }

@@ -47,6 +47,18 @@ void *resize(void *p, size_t bytes)
 	return p;
 }
 
+/* Writes what is left; false, with a line that says why, if something could not be written. */
+bool flush_output(void)
+{
+	const int err = fflush(stdout) ? errno : 0;
+
+	if (!err && !ferror(stdout))
+		return true;
+	fprintf(stderr, "%s: standard output: %s\n", program,
+		err ? strerror(err) : "a part of it is lost");
+	return false;
+}
+
 static void add_holder(struct holders *found, struct holder h)
 {
 	if (found->nr == found->room) {

@@ -109,6 +109,7 @@ extern const char *program;	/* its name, for messages */
 
 void need_kevent(void);
 void *resize(void *p, size_t bytes);
+bool flush_output(void);
 int find_queues(struct holders *found, pid_t pid);
 void find_all_queues(struct holders *found);
 bool read_queue(struct queue *q, const struct holder *h, bool watches);

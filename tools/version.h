@@ -11,7 +11,7 @@ static inline __attribute__((noreturn)) void show_version(const char *name)
 {
 	printf("%s %d.%d.%d\n", name, KEVENT_VERSION_MAJOR, KEVENT_VERSION_MINOR,
 	       KEVENT_VERSION_PATCH);
-	exit(0);
+	exit(fflush(stdout) != 0);
 }
 
 #endif /* KEVENT_TOOLS_VERSION_H */

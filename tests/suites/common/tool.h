@@ -44,9 +44,10 @@ void check_said(const struct tool *t, const char *fmt, ...)
 void check_unsaid(const struct tool *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* For @before: it has no rights, and another user; there is no kevent. */
+/* For @before: it has no rights, and another user; there is no kevent; standard output is full. */
 int become_nobody(void);
 int hide_kevent(void);
+int fill_output(void);
 
 /* Is it one value of JSON, and nothing else? */
 bool is_json(const char *text);

@@ -560,6 +560,25 @@ static void other_users_are_left_out(void)
 	close_queue(&q);
 }
 
+static void output_that_is_lost_is_said(void)
+{
+	static const char *const options[] = { NULL, "-j" };
+	struct queue q;
+	unsigned int i;
+
+	/* There is more than the buffer of stdio holds. */
+	open_queue(&q, 0);
+	for (i = 0; i < 500; i++)
+		MUST_EQ(add_user(q.fd, i + 1, 1, 0, 0), 0);
+	for (i = 0; i < ARRAY_SIZE(options); i++) {
+		run_show(options[i], getpid(), fill_output);
+		CHECK_EQ(show.status, 1);
+		CHECK_EQ(said_lines(&show, "?*"), 1);
+		check_said(&show, "kevent-show: standard output: *");
+	}
+	close_queue(&q);
+}
+
 static void kernel_without_kevent_is_said(void)
 {
 	run_show(NULL, getpid(), hide_kevent);
@@ -588,6 +607,7 @@ static const struct test_case cases[] = {
 	TEST(process_may_end_while_it_is_looked_at),
 	TEST(what_is_not_there_is_said),
 	TEST(other_users_are_left_out),
+	TEST(output_that_is_lost_is_said),
 	TEST(kernel_without_kevent_is_said),
 	{}
 };

@@ -616,6 +616,19 @@ static void other_users_are_left_out(void)
 	close_queue(&q);
 }
 
+static void output_that_is_lost_is_said(void)
+{
+	static const char *const formats[] = { "-b", "-j" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(formats); i++) {
+		run_top((const char *const[MAX_ARGS]){ formats[i], "-n", "2" }, fill_output);
+		CHECK_EQ(top.status, 1);
+		CHECK_EQ(said_lines(&top, "?*"), 1);
+		check_said(&top, "kevent-top: standard output: No space left on device");
+	}
+}
+
 static void kernel_without_kevent_is_said(void)
 {
 	run_top((const char *const[MAX_ARGS]){ "-b" }, hide_kevent);
@@ -638,6 +651,7 @@ static const struct test_case cases[] = {
 	TEST(keys_are_known),
 	TEST(signal_restores_the_terminal),
 	TEST(other_users_are_left_out),
+	TEST(output_that_is_lost_is_said),
 	TEST(kernel_without_kevent_is_said),
 	{}
 };

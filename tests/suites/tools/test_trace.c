@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "helpers.h"
+#include "tool.h"
 
 #define OUTPUT	"/tmp/trace"
 
@@ -164,6 +165,17 @@ static void running_process_is_traced_and_errors_have_names(void)
 	CHECK(join_child(tracer, PATIENCE_MS) >= 0);
 }
 
+static void lost_lines_are_said(void)
+{
+	static struct tool t = { .name = "kevent-trace" };
+	const char *const args[MAX_ARGS] = { "-o", "/dev/full", strdup(example("two_pipes")) };
+
+	memcpy(t.args, args, sizeof(args));
+	run_tool(&t);
+	CHECK_EQ(t.status, 1);
+	check_said(&t, "kevent-trace: not all lines could be written");
+}
+
 static const struct test_case cases[] = {
 	TEST(requests_have_words),
 	TEST(events_have_words),
@@ -172,6 +184,7 @@ static const struct test_case cases[] = {
 #endif
 	TEST(threads_are_traced),
 	TEST(running_process_is_traced_and_errors_have_names),
+	TEST(lost_lines_are_said),
 	{}
 };
 
