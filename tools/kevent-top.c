@@ -90,7 +90,7 @@ static bool batch, json, screen, changed;
 static bool details = true;		/* the columns between RATE and PEAK */
 static __u64 interval = 2 * SECOND_NS;
 static unsigned long times;		/* 0: until the user ends it */
-static volatile sig_atomic_t ended;
+static volatile sig_atomic_t ended, stopped;
 static bool failed;			/* to write */
 static struct termios before;
 /* Signals come while it waits, and not between a look at what they set and that. */
@@ -478,18 +478,35 @@ static void leave_screen(void)
 /* Another screen, without a cursor, which cuts long lines off, and keys as they are pressed */
 static void enter_screen(void)
 {
-	const char *term = getenv("TERM");
-	struct termios raw;
+	struct termios raw = before;
 
-	if (batch || json || !isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb") ||
-	    tcgetattr(STDIN_FILENO, &before))
-		return;
-	screen = true;
-	raw = before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	atexit(leave_screen);
 	fputs("\033[?1049h\033[?7l\033[?25l", stdout);
+}
+
+static bool has_screen(void)
+{
+	const char *term = getenv("TERM");
+
+	return !batch && !json && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") &&
+	       !tcgetattr(STDIN_FILENO, &before);
+}
+
+/* As SIGTSTP does by default: nothing, where nobody could continue it. The shell gets its screen. */
+static void stop(void)
+{
+	struct sigaction by_default = { .sa_handler = SIG_DFL }, ours;
+	sigset_t blocked;
+
+	stopped = 0;
+	leave_screen();
+	sigaction(SIGTSTP, &by_default, &ours);
+	raise(SIGTSTP);
+	sigprocmask(SIG_SETMASK, &unblocked, &blocked);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	sigaction(SIGTSTP, &ours, NULL);
+	enter_screen();
 }
 
 static void press(char c)
@@ -517,8 +534,10 @@ static void wait_until(__u64 until)
 		ts.tv_sec = (time_t)((until - at) / SECOND_NS);
 		ts.tv_nsec = (long)((until - at) % SECOND_NS);
 		ret = ppoll(&in, 1, &ts, &unblocked);
+		if (stopped)
+			stop();
 		if (ret < 0)
-			changed = screen;		/* it has another size */
+			changed = screen;		/* it has another size, or is ours again */
 		else if (ret && read(STDIN_FILENO, &c, 1) == 1)
 			press(c);
 		else if (ret)
@@ -639,21 +658,36 @@ static void on_size(int sig)
 	(void)sig;
 }
 
+static void on_stop(int sig)
+{
+	(void)sig;
+	stopped = 1;
+}
+
+/* If it is ignored it stays so, as a shell or nohup(1) may want it. */
+static void catch_signal(sigset_t *caught, int sig, void (*handler)(int))
+{
+	struct sigaction old, new = { .sa_handler = handler };
+
+	sigaction(sig, NULL, &old);
+	if (old.sa_handler == SIG_IGN)
+		return;
+	sigaddset(caught, sig);
+	sigaction(sig, &new, NULL);
+}
+
 static void catch_signals(void)
 {
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction end = { .sa_handler = on_signal };
-	struct sigaction size = { .sa_handler = on_size };
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	sigset_t blocked;
 	size_t i;
 
 	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGWINCH);
-	sigaction(SIGWINCH, &size, NULL);
-	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		sigaddset(&blocked, ends[i]);
-		sigaction(ends[i], &end, NULL);
-	}
+	catch_signal(&blocked, SIGWINCH, on_size);
+	if (screen)
+		catch_signal(&blocked, SIGTSTP, on_stop);
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		catch_signal(&blocked, ends[i], on_signal);
 	sigprocmask(SIG_BLOCK, &blocked, &unblocked);
 }
 
@@ -661,8 +695,12 @@ int main(int argc, char **argv)
 {
 	read_options(argc, argv);
 	need_kevent();
+	screen = has_screen();
 	catch_signals();
-	enter_screen();
+	if (screen) {
+		atexit(leave_screen);
+		enter_screen();
+	}
 	run();
 	return failed;
 }

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "helpers.h"
 #include "tool.h"
@@ -596,6 +597,67 @@ static void signal_restores_the_terminal(void)
 	close(terminal);
 }
 
+/* Its group has the terminal. */
+static pid_t start_job(int terminal)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	signal(SIGTTOU, SIG_IGN);
+	if (setpgid(0, 0) || tcsetpgrp(terminal, getpid()) || dup2(terminal, 0) < 0 ||
+	    dup2(terminal, 1) < 0 || dup2(terminal, 2) < 0)
+		_exit(126);
+	signal(SIGTTOU, SIG_DFL);
+	_exit(exec_top("pid"));
+}
+
+/* Waits until it stops or ends. */
+static bool stops(pid_t pid)
+{
+	uint64_t start = now_ns();
+	int status;
+
+	while (waitpid(pid, &status, WUNTRACED | WNOHANG) == 0)
+		if (!patient(start, PATIENCE_MS))
+			return false;
+	return WIFSTOPPED(status);
+}
+
+static bool has_lines(int terminal)
+{
+	struct termios now;
+
+	return !tcgetattr(terminal, &now) && (now.c_lflag & (ICANON | ECHO)) == (ICANON | ECHO);
+}
+
+/* As a shell, whose job it is */
+static int stop_and_continue(void *arg)
+{
+	const struct winsize size = { .ws_row = 10, .ws_col = 80 };
+	int terminal, other;
+	pid_t pid;
+
+	(void)arg;
+	CHILD_MUST(!openpty(&terminal, &other, NULL, NULL, &size));
+	CHILD_MUST(setsid() > 0 && !ioctl(other, TIOCSCTTY, 0));
+	pid = start_job(other);
+	CHILD_MUST(pid > 0 && read_until(terminal, "sorted by pid;"));
+	CHILD_MUST(!has_lines(terminal));
+	/* Ctrl-Z, and then Ctrl-\ */
+	CHILD_MUST(write(terminal, "\032", 1) == 1 && read_until(terminal, LEFT));
+	CHILD_MUST(stops(pid) && has_lines(terminal));
+	CHILD_MUST(!kill(pid, SIGCONT) && read_until(terminal, "sorted by pid;"));
+	CHILD_MUST(!strncmp(top.said, ENTERED, strlen(ENTERED)) && !has_lines(terminal));
+	CHILD_MUST(write(terminal, "\034", 1) == 1 && read_until(terminal, LEFT));
+	return join_child(pid, PATIENCE_MS);
+}
+
+static void shell_has_its_screen_while_it_is_stopped(void)
+{
+	MUST_EQ(join_child(start_child(stop_and_continue, NULL), 4 * PATIENCE_MS), 0);
+}
+
 /* --- what is not there --------------------------------------------------- */
 
 static void other_users_are_left_out(void)
@@ -650,6 +712,7 @@ static const struct test_case cases[] = {
 	TEST(times_that_make_no_sense_are_refused),
 	TEST(keys_are_known),
 	TEST(signal_restores_the_terminal),
+	TEST_LIMIT(shell_has_its_screen_while_it_is_stopped, 60),
 	TEST(other_users_are_left_out),
 	TEST(output_that_is_lost_is_said),
 	TEST(kernel_without_kevent_is_said),
