@@ -89,17 +89,28 @@ static const char *type_and_id(const struct watch *w)
 	return words;
 }
 
-/* The watches of the type of @q->watch[i]; 0 if one of them came before. */
-static size_t count_type(const struct queue *q, size_t i)
-{
-	const char *name = q->watch[i].name;
-	size_t nr = 0, j;
+#define MOST_TYPES	32	/* a mask of types has so many bits */
 
-	for (j = 0; j < i; j++)
-		if (!strcmp(q->watch[j].name, name))
-			return 0;
-	for (j = i; j < q->nr; j++)
-		nr += !strcmp(q->watch[j].name, name);
+/* The watches of a type */
+struct type_count {
+	const char	*name;
+	size_t		nr;
+};
+
+/* Counts by type, in the order of the first of each; a last entry has the rest. */
+static size_t count_types(const struct queue *q, struct type_count types[MOST_TYPES + 1])
+{
+	size_t nr = 0, i, j;
+
+	for (i = 0; i < q->nr; i++) {
+		const char *name = q->watch[i].name;
+
+		for (j = 0; j < nr && j < MOST_TYPES && strcmp(types[j].name, name); j++)
+			;
+		if (j == nr)
+			types[nr++] = (struct type_count){ j < MOST_TYPES ? name : "OTHER", 0 };
+		types[j].nr++;
+	}
 	return nr;
 }
 
@@ -136,17 +147,12 @@ static void print_ring(const struct queue *q)
 
 static void print_counts(const struct queue *q)
 {
-	const char *before = ": ";
-	size_t i, nr;
+	struct type_count types[MOST_TYPES + 1];
+	size_t nr = count_types(q, types), i;
 
 	printf("  watches   %llu", (unsigned long long)q->nr_watches);
-	for (i = 0; i < q->nr; i++) {
-		nr = count_type(q, i);
-		if (!nr)
-			continue;
-		printf("%s%zu %s", before, nr, q->watch[i].name);
-		before = ", ";
-	}
+	for (i = 0; i < nr; i++)
+		printf("%s%zu %s", i ? ", " : ": ", types[i].nr, types[i].name);
 	printf("\n  queued    %llu\n", (unsigned long long)q->ready);
 	printf("  events    %llu delivered, %llu hits, %llu misses, %.1f %% hits\n",
 	       (unsigned long long)q->delivered, (unsigned long long)q->hits,
@@ -253,15 +259,13 @@ static void json_ring(const struct queue *q)
 
 static void json_counts(const struct queue *q)
 {
-	size_t i, nr;
+	struct type_count types[MOST_TYPES + 1];
+	size_t nr = count_types(q, types), i;
 
 	json_number("watches", q->nr_watches);
 	json_begin("watches_by_type", '{');
-	for (i = 0; i < q->nr; i++) {
-		nr = count_type(q, i);
-		if (nr)
-			json_number(q->watch[i].name, nr);
-	}
+	for (i = 0; i < nr; i++)
+		json_number(types[i].name, types[i].nr);
 	json_end('}');
 	json_number("queued", q->ready);
 	json_number("delivered", q->delivered);
