@@ -362,7 +362,7 @@ static void print_summary(const struct look *look)
 	       (unsigned long long)waiting);
 	end_line();
 	if (look->hidden)
-		printf("%u processes of other users are left out; root sees all",
+		printf("%u processes that may not be traced are left out; root sees all",
 		       look->hidden);
 	end_line();
 	printf("%7s %-14s %4s %7s %8s", "PID", "COMMAND", "FD", "WATCHES", "RATE");

@@ -68,18 +68,23 @@ static void add_holder(struct holders *found, struct holder h)
 	found->at[found->nr++] = h;
 }
 
-/* Is an entry of /proc/PID/fd a queue? *ino is its number. */
-static bool is_queue(int dir, const char *name, __u64 *ino)
+/*
+ * Is an entry of /proc/PID/fd a queue? *ino is its number. Returns -EACCES when it may not be
+ * seen: the owner of a process can list its descriptors, also if it has more rights.
+ */
+static int is_queue(int dir, const char *name, __u64 *ino)
 {
 	char link[sizeof(LINK)];
+	ssize_t len = readlinkat(dir, name, link, sizeof(link));
 	struct stat st;
 
-	if (readlinkat(dir, name, link, sizeof(link)) != sizeof(LINK) - 1 ||
-	    memcmp(link, LINK, sizeof(LINK) - 1) ||
+	if (len < 0 && (errno == EACCES || errno == EPERM))
+		return -EACCES;
+	if (len != sizeof(LINK) - 1 || memcmp(link, LINK, sizeof(LINK) - 1) ||
 	    fstatat(dir, name, &st, 0))
-		return false;
+		return 0;
 	*ino = st.st_ino;
-	return true;
+	return 1;
 }
 
 /*
@@ -91,21 +96,23 @@ int find_queues(struct holders *found, pid_t pid)
 	struct holder h = { .pid = pid };
 	struct dirent *entry;
 	char path[40];
+	int ret = 0;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	dir = opendir(path);
 	if (!dir)
 		return errno == EACCES || errno == EPERM ? -EACCES : -ENOENT;
-	while ((entry = readdir(dir))) {
+	while (ret >= 0 && (entry = readdir(dir))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		h.fd = atoi(entry->d_name);
-		if (is_queue(dirfd(dir), entry->d_name, &h.ino))
+		ret = is_queue(dirfd(dir), entry->d_name, &h.ino);
+		if (ret > 0)
 			add_holder(found, h);
 	}
 	closedir(dir);
-	return 0;
+	return ret < 0 ? ret : 0;
 }
 
 static int compare_holders(const void *one, const void *two)

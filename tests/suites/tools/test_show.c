@@ -560,6 +560,28 @@ static void other_users_are_left_out(void)
 	close_queue(&q);
 }
 
+/* Its owner may list its descriptors, and see none. */
+static int have_more_rights(void *arg)
+{
+	CHILD_MUST(!prctl(PR_SET_KEEPCAPS, 1) && !become_nobody() && !prctl(PR_SET_DUMPABLE, 1));
+	return have_the_queue(arg);
+}
+
+static void process_with_more_rights_may_not_be_seen(void)
+{
+	struct queue q;
+	pid_t pid;
+
+	open_queue(&q, 8);
+	pid = start_stopped(have_more_rights, NULL);
+	run_show(NULL, pid, become_nobody);
+	CHECK_EQ(show.status, 1);
+	CHECK_EQ(said_lines(&show, "?*"), 1);
+	check_said(&show, "kevent-show: %d: its descriptors may not be seen; *", pid);
+	kill_child(pid);
+	close_queue(&q);
+}
+
 static void output_that_is_lost_is_said(void)
 {
 	static const char *const options[] = { NULL, "-j" };
@@ -607,6 +629,7 @@ static const struct test_case cases[] = {
 	TEST(process_may_end_while_it_is_looked_at),
 	TEST(what_is_not_there_is_said),
 	TEST(other_users_are_left_out),
+	TEST(process_with_more_rights_may_not_be_seen),
 	TEST(output_that_is_lost_is_said),
 	TEST(kernel_without_kevent_is_said),
 	{}

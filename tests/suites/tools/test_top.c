@@ -671,7 +671,7 @@ static void other_users_are_left_out(void)
 	CHECK_EQ(top.status, 0);
 	CHECK(!find_line(&q, -1, &line));
 	check_said(&top, "kevent-top ??:??:?? queues: 0, watches: 0, events/s: 0.0, waiting: 0");
-	check_said(&top, "[1-9]* processes of other users are left out; root sees all");
+	check_said(&top, "[1-9]* processes that may not be traced are left out; root sees all");
 	run_top(args, NULL);
 	CHECK(find_line(&q, -1, &line));
 	check_unsaid(&top, "*left out*");
