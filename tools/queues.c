@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,8 @@ static void add_holder(struct holders *found, struct holder h)
 
 /*
  * Is an entry of /proc/PID/fd a queue? *ino is its number. Returns -EACCES when it may not be
- * seen: the owner of a process can list its descriptors, also if it has more rights.
+ * seen: the owner of a process can list its descriptors, also if it has more rights. Meanwhile
+ * the number may be that of a file whose server never answers: it is not asked.
  */
 static int is_queue(int dir, const char *name, __u64 *ino)
 {
@@ -81,7 +83,7 @@ static int is_queue(int dir, const char *name, __u64 *ino)
 	if (len < 0 && (errno == EACCES || errno == EPERM))
 		return -EACCES;
 	if (len != sizeof(LINK) - 1 || memcmp(link, LINK, sizeof(LINK) - 1) ||
-	    fstatat(dir, name, &st, 0))
+	    fstatat(dir, name, &st, AT_STATX_DONT_SYNC))
 		return 0;
 	*ino = st.st_ino;
 	return 1;
