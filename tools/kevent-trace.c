@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -155,27 +156,46 @@ static pid_t start(char **argv)
 	return pid;
 }
 
-/* All threads that there are; those they make later are traced as well. */
-static void attach(pid_t pid)
+/*
+ * Seizes the threads of a folder; returns how many, and if none why. EPERM may also mean that a
+ * thread has ended, as the first of a process may long before the others, or that it is traced.
+ */
+static unsigned int seize_threads(const char *path)
 {
-	char path[64];
+	DIR *dir = opendir(path);
 	struct dirent *entry;
-	DIR *dir;
-	int tid;
+	unsigned int nr = 0;
+	int tid, err = ESRCH;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
 	if (!dir)
-		die(path);
+		return 0;
 	while ((entry = readdir(dir))) {
 		tid = atoi(entry->d_name);
 		if (tid <= 0)
 			continue;
-		if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS) && errno != ESRCH)
-			die("PTRACE_SEIZE");
+		if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS)) {
+			err = errno;
+			continue;
+		}
 		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+		nr++;
 	}
 	closedir(dir);
+	errno = err;
+	return nr;
+}
+
+/* All threads that there are; those that a seized one makes are traced as well. */
+static void attach(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	if (!seize_threads(path))
+		die(path);
+	/* One may have been made by another that was not seized yet. */
+	while (seize_threads(path))
+		;
 }
 
 static __attribute__((noreturn)) void usage(int status)
@@ -184,6 +204,16 @@ static __attribute__((noreturn)) void usage(int status)
 	      "       kevent-trace [-o FILE] -p PID\n"
 	      "       kevent-trace --version\n", status ? stderr : stdout);
 	exit(status);
+}
+
+static pid_t pid_of(const char *word)
+{
+	char *end;
+	long pid = strtol(word, &end, 10);
+
+	if (*end || pid <= 0 || pid > INT32_MAX)
+		usage(2);
+	return (pid_t)pid;
 }
 
 int main(int argc, char **argv)
@@ -199,7 +229,7 @@ int main(int argc, char **argv)
 	out = stderr;
 	while ((opt = getopt_long(argc, argv, "+o:p:", options, NULL)) != -1) {
 		if (opt == 'p')
-			pid = atoi(optarg);
+			pid = pid_of(optarg);
 		else if (opt == 'o')
 			out = fopen(optarg, "we");
 		else if (opt == 'v')
@@ -208,8 +238,6 @@ int main(int argc, char **argv)
 			usage(opt == 'h' ? 0 : 2);
 		if (!out)
 			die(optarg);
-		if (opt == 'p' && pid <= 0)
-			usage(2);
 	}
 	if ((optind == argc) != (pid > 0))
 		usage(2);

@@ -647,7 +647,7 @@ long long fdinfo(int kq, const char *key)
 
 /* Threads and processes */
 
-static char task_state(pid_t tid)
+char task_state(pid_t tid)
 {
 	char path[40], text[512], *end;
 

@@ -197,6 +197,8 @@ long long fdinfo(int kq, const char *key);
 /* The signal interrupts, and does nothing else. */
 void catch_signal(int sig);
 
+/* As /proc/TID/stat has it, '?' if there is no such thread */
+char task_state(pid_t tid);
 /*
  * Blocks until the thread sleeps in system call @nr, or what is done in the place of one of
  * kevent; false if it does not.

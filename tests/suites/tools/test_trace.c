@@ -165,15 +165,91 @@ static void running_process_is_traced_and_errors_have_names(void)
 	CHECK(join_child(tracer, PATIENCE_MS) >= 0);
 }
 
+static void *fail_as_thread(void *arg)
+{
+	wait_and_fail(arg);
+	return NULL;
+}
+
+static int fail_without_leader(void *arg)
+{
+	pthread_t thread;
+
+	CHILD_MUST(!pthread_create(&thread, NULL, fail_as_thread, arg));
+	syscall(SYS_exit, 0);
+	return 1;
+}
+
+static void process_without_its_first_thread_is_traced(void)
+{
+	uint64_t start = now_ns();
+	pid_t pid, tracer;
+
+	MUST_EQ(pipe(go), 0);
+	pid = start_child(fail_without_leader, NULL);
+	while (task_state(pid) != 'Z')
+		MUST(patient(start, PATIENCE_MS));
+	tracer = start_child(trace_pid, &pid);
+	MUST(sleeps_in(tracer, SYS_wait4));
+	MUST_EQ(write(go[1], "", 1), 1);
+	while (!matches("*kevent_ctl(*, 77, 1, *) = -EINVAL"))
+		MUST(patient(start, 2 * PATIENCE_MS));
+	kill(pid, SIGKILL);
+	CHECK_EQ(join_child(tracer, PATIENCE_MS), 0);
+	waitpid(pid, NULL, 0);
+}
+
+static struct tool tool;
+
+static void run_trace(const char *const args[MAX_ARGS])
+{
+	tool = (struct tool){ .name = "kevent-trace" };
+	memcpy(tool.args, args, sizeof(tool.args));
+	run_tool(&tool);
+}
+
+#define RUN_TRACE(...)	run_trace((const char *const[MAX_ARGS]){ __VA_ARGS__ })
+
+static int wait_for_ever(void *arg)
+{
+	(void)arg;
+	pause();
+	return 0;
+}
+
+static void process_that_is_traced_is_refused(void)
+{
+	pid_t pid = start_child(wait_for_ever, NULL), tracer = start_child(trace_pid, &pid);
+	char number[20];
+
+	MUST(sleeps_in(tracer, SYS_wait4));
+	snprintf(number, sizeof(number), "%d", pid);
+	RUN_TRACE("-p", number);
+	CHECK_EQ(tool.status, 1);
+	check_said(&tool, "kevent-trace: /proc/%d/task: Operation not permitted", pid);
+	kill(pid, SIGKILL);
+	CHECK(join_child(tracer, PATIENCE_MS) >= 0);
+	waitpid(pid, NULL, 0);
+}
+
+static void numbers_that_make_no_sense_are_refused(void)
+{
+	static const char *const wrong[] = { "0", "-1", "x", "", "12x" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		RUN_TRACE("-p", wrong[i]);
+		if (!CHECK_EQ(tool.status, 2))
+			note("-p %s", wrong[i]);
+		check_said(&tool, "usage: kevent-trace *");
+	}
+}
+
 static void lost_lines_are_said(void)
 {
-	static struct tool t = { .name = "kevent-trace" };
-	const char *const args[MAX_ARGS] = { "-o", "/dev/full", strdup(example("two_pipes")) };
-
-	memcpy(t.args, args, sizeof(args));
-	run_tool(&t);
-	CHECK_EQ(t.status, 1);
-	check_said(&t, "kevent-trace: not all lines could be written");
+	RUN_TRACE("-o", "/dev/full", strdup(example("two_pipes")));
+	CHECK_EQ(tool.status, 1);
+	check_said(&tool, "kevent-trace: not all lines could be written");
 }
 
 static const struct test_case cases[] = {
@@ -184,6 +260,9 @@ static const struct test_case cases[] = {
 #endif
 	TEST(threads_are_traced),
 	TEST(running_process_is_traced_and_errors_have_names),
+	TEST(process_without_its_first_thread_is_traced),
+	TEST(process_that_is_traced_is_refused),
+	TEST(numbers_that_make_no_sense_are_refused),
 	TEST(lost_lines_are_said),
 	{}
 };
