@@ -147,6 +147,9 @@ static pid_t start(char **argv)
 			strerror(errno));
 		_exit(127);
 	}
+	/* They end the command, if it wants that. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
 	if (ptrace(PTRACE_SEIZE, pid, 0, OPTIONS | PTRACE_O_EXITKILL))
 		die("PTRACE_SEIZE");
 	if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) || write(go[1], "", 1) != 1)

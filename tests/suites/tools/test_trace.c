@@ -245,6 +245,33 @@ static void numbers_that_make_no_sense_are_refused(void)
 	}
 }
 
+/* It writes a byte when it runs. */
+static int trace_for_ever(void *out)
+{
+	static char program[4096];
+
+	if (setpgid(0, 0) || dup2(*(int *)out, STDOUT_FILENO) < 0 ||
+	    readlink("/proc/self/exe", program, sizeof(program) - 1) < 0)
+		return 126;
+	execl(example("kevent-trace"), "kevent-trace", "-o", OUTPUT, program, "--run", NULL);
+	return 127;
+}
+
+/* As a terminal sends it: to both */
+static void interrupt_is_left_to_the_command(void)
+{
+	pid_t tracer;
+	int out[2];
+	char byte;
+
+	MUST_EQ(pipe(out), 0);
+	tracer = start_child(trace_for_ever, &out[1]);
+	close(out[1]);
+	MUST_EQ(read(out[0], &byte, 1), 1);
+	kill(-tracer, SIGINT);
+	CHECK_EQ(join_child(tracer, PATIENCE_MS), 128 + SIGINT);
+}
+
 static void lost_lines_are_said(void)
 {
 	RUN_TRACE("-o", "/dev/full", strdup(example("two_pipes")));
@@ -263,6 +290,7 @@ static const struct test_case cases[] = {
 	TEST(process_without_its_first_thread_is_traced),
 	TEST(process_that_is_traced_is_refused),
 	TEST(numbers_that_make_no_sense_are_refused),
+	TEST(interrupt_is_left_to_the_command),
 	TEST(lost_lines_are_said),
 	{}
 };
