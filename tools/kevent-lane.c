@@ -41,22 +41,31 @@ static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *for
 
 /* --- the program --------------------------------------------------------- */
 
-/* As execvp() finds it; @path has room for PATH_MAX. */
+static bool is_executable(const char *path)
+{
+	struct stat st;
+
+	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* As execvp() finds it; @path has room for PATH_MAX. An empty element is this folder. */
 static void find_program(const char *name, char *path)
 {
-	const char *dirs = getenv("PATH"), *end;
+	const char *dirs = getenv("PATH") ?: "/bin:/usr/bin", *end;
 
-	if (strchr(name, '/') || !dirs) {
+	if (strchr(name, '/')) {
 		snprintf(path, PATH_MAX, "%s", name);
 		return;
 	}
-	for (; *dirs; dirs = *end ? end + 1 : end) {
+	for (;; dirs = end + 1) {
 		end = strchrnul(dirs, ':');
-		snprintf(path, PATH_MAX, "%.*s/%s", (int)(end - dirs), dirs, name);
-		if (!access(path, X_OK))
+		snprintf(path, PATH_MAX, "%.*s%s%s", (int)(end - dirs), dirs, end > dirs ? "/" : "",
+			 name);
+		if (is_executable(path))
 			return;
+		if (!*end)
+			fail("%s: there is no such program in PATH", name);
 	}
-	fail("%s: there is no such program in PATH", name);
 }
 
 static void check_rights(const char *name, int fd)
