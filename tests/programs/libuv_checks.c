@@ -78,6 +78,98 @@ static void a_file_that_is_ready_in_uv_poll_init(void)
 	CHECK(events == 1);
 }
 
+static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *buf)
+{
+	static char bytes[64];
+
+	*buf = uv_buf_init(bytes, sizeof(bytes));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t nr, const uv_buf_t *buf)
+{
+	CHECK(nr == 1);
+	events++;
+}
+
+/* So many iterations that what is ready is reported. */
+static void iterate(uv_loop_t *loop)
+{
+	int i;
+
+	for (i = 0; i < 10; i++)
+		uv_run(loop, UV_RUN_NOWAIT);
+}
+
+/* A stream that was read and stopped; its watch stays. */
+static void read_and_stop(uv_loop_t *loop, uv_pipe_t *stream, const int p[2])
+{
+	CHECK(!uv_loop_init(loop) && !uv_pipe_init(loop, stream, 0));
+	CHECK(!uv_pipe_open(stream, p[0]));
+	CHECK(!uv_read_start((uv_stream_t *)stream, on_alloc, on_read));
+	CHECK(write(p[1], "x", 1) == 1);
+	iterate(loop);
+	CHECK(events == 1);
+	CHECK(!uv_read_stop((uv_stream_t *)stream));
+}
+
+static void on_read_again(uv_stream_t *stream, ssize_t nr, const uv_buf_t *buf)
+{
+	CHECK(!uv_read_stop(stream));
+	CHECK(!uv_read_start(stream, on_alloc, on_read_again));
+	on_read(stream, nr, buf);
+}
+
+/* One event for each byte, and none for nothing */
+static void a_stream_that_is_stopped_and_started(void)
+{
+	uv_pipe_t stream;
+	uv_loop_t loop;
+	int p[2], i;
+
+	CHECK(!pipe(p));
+	read_and_stop(&loop, &stream, p);
+	CHECK(!uv_read_start((uv_stream_t *)&stream, on_alloc, on_read_again));
+	for (i = 0; i < 5; i++) {
+		CHECK(write(p[1], "x", 1) == 1);
+		iterate(&loop);
+	}
+	CHECK(events == 6);
+}
+
+/* dup2() ends the watch. */
+static void a_stopped_stream_whose_descriptor_means_another_file(void)
+{
+	uv_pipe_t stream;
+	uv_loop_t loop;
+	int p[2], q[2];
+
+	CHECK(!pipe(p) && !pipe2(q, O_NONBLOCK));
+	read_and_stop(&loop, &stream, p);
+	CHECK(dup2(q[0], p[0]) == p[0]);
+	CHECK(!uv_read_start((uv_stream_t *)&stream, on_alloc, on_read));
+	CHECK(write(q[1], "x", 1) == 1);
+	iterate(&loop);
+	CHECK(events == 2);
+}
+
+/* close() ends the watch, and the next file has the number. */
+static void a_descriptor_of_a_stopped_stream_that_another_one_gets(void)
+{
+	uv_pipe_t stream, other;
+	uv_loop_t loop;
+	int p[2], q[2];
+
+	CHECK(!pipe(p));
+	read_and_stop(&loop, &stream, p);
+	close(p[0]);
+	CHECK(!pipe(q) && q[0] == p[0]);
+	CHECK(!uv_pipe_init(&loop, &other, 0) && !uv_pipe_open(&other, q[0]));
+	CHECK(!uv_read_start((uv_stream_t *)&other, on_alloc, on_read));
+	CHECK(write(q[1], "x", 1) == 1);
+	iterate(&loop);
+	CHECK(events == 2);
+}
+
 /* Not the first one: libkevent keeps the device of the module. */
 static void a_loop_leaves_no_descriptor(void)
 {
@@ -123,6 +215,9 @@ int main(void)
 		void (*run)(void);
 	} tests[] = {
 		TEST(a_file_that_is_ready_in_uv_poll_init),
+		TEST(a_stream_that_is_stopped_and_started),
+		TEST(a_stopped_stream_whose_descriptor_means_another_file),
+		TEST(a_descriptor_of_a_stopped_stream_that_another_one_gets),
 		TEST(a_loop_leaves_no_descriptor),
 		TEST(a_loop_on_the_fallback_leaves_no_descriptor),
 	};
