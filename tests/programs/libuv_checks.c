@@ -78,6 +78,13 @@ static void a_file_that_is_ready_in_uv_poll_init(void)
 	CHECK(events == 1);
 }
 
+/* Once for each process. */
+static void on_data_that_stays(uv_poll_t *poll, int status, int what)
+{
+	CHECK(status == 0 && what == UV_READABLE);
+	events = 1;
+}
+
 static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *buf)
 {
 	static char bytes[64];
@@ -170,6 +177,39 @@ static void a_descriptor_of_a_stopped_stream_that_another_one_gets(void)
 	CHECK(events == 2);
 }
 
+/* Without uv_loop_fork(), as after daemon(). @rounds: of the parent before fork() */
+static void a_loop_in_a_child(int rounds)
+{
+	uv_poll_t poll;
+	uv_loop_t loop;
+	int p[2], status;
+	pid_t pid;
+
+	CHECK(!uv_loop_init(&loop) && !pipe(p));
+	CHECK(!uv_poll_init(&loop, &poll, p[0]));
+	CHECK(!uv_poll_start(&poll, UV_READABLE, on_data_that_stays));
+	while (rounds--)
+		uv_run(&loop, UV_RUN_NOWAIT);
+	CHECK(write(p[1], "x", 1) == 1);
+	pid = fork();
+	if (pid)
+		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+	iterate(&loop);
+	CHECK(events == 1);
+	if (!pid)
+		exit(0);
+}
+
+static void a_child_that_makes_the_changes_of_its_parent(void)
+{
+	a_loop_in_a_child(0);
+}
+
+static void a_child_that_has_the_watches_of_its_parent(void)
+{
+	a_loop_in_a_child(1);
+}
+
 /* Not the first one: libkevent keeps the device of the module. */
 static void a_loop_leaves_no_descriptor(void)
 {
@@ -218,6 +258,8 @@ int main(void)
 		TEST(a_stream_that_is_stopped_and_started),
 		TEST(a_stopped_stream_whose_descriptor_means_another_file),
 		TEST(a_descriptor_of_a_stopped_stream_that_another_one_gets),
+		TEST(a_child_that_makes_the_changes_of_its_parent),
+		TEST(a_child_that_has_the_watches_of_its_parent),
 		TEST(a_loop_leaves_no_descriptor),
 		TEST(a_loop_on_the_fallback_leaves_no_descriptor),
 	};
