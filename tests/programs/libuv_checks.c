@@ -78,6 +78,26 @@ static void a_file_that_is_ready_in_uv_poll_init(void)
 	CHECK(events == 1);
 }
 
+static int uv_poll_init_of(const char *name)
+{
+	uv_poll_t poll;
+	uv_loop_t loop;
+	int fd = open(name, O_RDONLY);
+
+	CHECK(fd >= 0 && !uv_loop_init(&loop));
+	return uv_poll_init(&loop, &poll, fd);
+}
+
+/* The last one is a regular file that can be polled. */
+static void uv_poll_init_refuses_what_epoll_refuses(void)
+{
+	CHECK(uv_poll_init_of("/dev/null") == UV_EPERM);
+	CHECK(uv_poll_init_of("/dev/zero") == UV_EPERM);
+	CHECK(uv_poll_init_of("/proc/self/exe") == UV_EPERM);
+	CHECK(uv_poll_init_of("/") == UV_EPERM);
+	CHECK(uv_poll_init_of("/proc/self/mounts") == 0);
+}
+
 /* Once for each process. */
 static void on_data_that_stays(uv_poll_t *poll, int status, int what)
 {
@@ -255,6 +275,7 @@ int main(void)
 		void (*run)(void);
 	} tests[] = {
 		TEST(a_file_that_is_ready_in_uv_poll_init),
+		TEST(uv_poll_init_refuses_what_epoll_refuses),
 		TEST(a_stream_that_is_stopped_and_started),
 		TEST(a_stopped_stream_whose_descriptor_means_another_file),
 		TEST(a_descriptor_of_a_stopped_stream_that_another_one_gets),
