@@ -7,9 +7,10 @@
 use mio::net::{TcpStream, UnixStream};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::TcpListener;
-use std::os::unix::io::AsRawFd;
+use std::os::unix::io::{AsRawFd, FromRawFd};
 use std::time::{Duration, Instant};
 
 fn tokens(poll: &mut Poll, timeout: Duration) -> Vec<Token> {
@@ -55,6 +56,32 @@ fn a_source_that_is_reregistered_has_its_new_token_only() {
         .reregister(&mut socket, Token(2), Interest::READABLE)
         .unwrap();
     assert_eq!(tokens(&mut poll, Duration::ZERO), [Token(2)]);
+}
+
+#[test]
+fn a_file_that_is_reregistered_has_its_new_token_only() {
+    let mut poll = Poll::new().unwrap();
+    let registry = poll.registry().try_clone().unwrap();
+    let (mut sender, mut receiver) = mio::unix::pipe::new().unwrap();
+    let number = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+    assert!(number >= 0);
+    let mut counter = unsafe { File::from_raw_fd(number) };
+    let error = registry
+        .reregister(&mut SourceFd(&number), Token(1), Interest::READABLE)
+        .unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    registry.register(&mut receiver, Token(1), Interest::READABLE).unwrap();
+    registry
+        .register(&mut SourceFd(&number), Token(2), Interest::PRIORITY)
+        .unwrap();
+    registry.reregister(&mut receiver, Token(3), Interest::READABLE).unwrap();
+    registry
+        .reregister(&mut SourceFd(&number), Token(4), Interest::READABLE)
+        .unwrap();
+    sender.write_all(b"x").unwrap();
+    assert_eq!(tokens(&mut poll, Duration::from_secs(20)), [Token(3)]);
+    counter.write_all(&1u64.to_ne_bytes()).unwrap();
+    assert_eq!(tokens(&mut poll, Duration::from_secs(20)), [Token(4)]);
 }
 
 #[test]
