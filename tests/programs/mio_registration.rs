@@ -122,3 +122,25 @@ fn a_socket_gets_and_loses_its_interest_in_priority_data() {
     registry.deregister(&mut socket).unwrap();
     assert!(registry.deregister(&mut socket).is_err());
 }
+
+#[test]
+fn a_socket_is_registered_once_whatever_its_interests() {
+    const BOTH: Interest = Interest::READABLE.add(Interest::PRIORITY);
+    let mut poll = Poll::new().unwrap();
+    let registry = poll.registry().try_clone().unwrap();
+    for (first, second) in [(BOTH, Interest::READABLE), (Interest::READABLE, BOTH)] {
+        let (mut socket, mut peer) = UnixStream::pair().unwrap();
+        registry.register(&mut SourceFd(&socket.as_raw_fd()), Token(1), first).unwrap();
+        let error = registry
+            .register(&mut SourceFd(&socket.as_raw_fd()), Token(2), second)
+            .unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        peer.write_all(b"x").unwrap();
+        assert_eq!(tokens(&mut poll, Duration::from_secs(20)), [Token(1)]);
+        registry.deregister(&mut SourceFd(&socket.as_raw_fd())).unwrap();
+        // A watch that was left would have EEXIST
+        registry.register(&mut socket, Token(3), Interest::READABLE).unwrap();
+        assert_eq!(tokens(&mut poll, Duration::from_secs(20)), [Token(3)]);
+        registry.deregister(&mut socket).unwrap();
+    }
+}
