@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 //! Bytes of Unix sockets through memory: kevent_stream(3).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
 use std::os::raw::c_int;
@@ -102,7 +102,15 @@ struct Set {
     // In its place as long as the set lives: the set has its address
     queue: Box<LibraryQueue>,
     _ring: RingMemory,
-    streams: RefCell<Handles<(NonNull<RawStream>, u64)>>,
+    streams: RefCell<Handles<Open>>,
+    round: Cell<u64>,
+}
+
+/// A stream of a set, and the last round of [`Set::take`] that it came in.
+struct Open {
+    raw: NonNull<RawStream>,
+    token: u64,
+    round: u64,
 }
 
 impl Drop for Set {
@@ -116,26 +124,38 @@ impl Drop for Set {
 }
 
 impl Set {
-    fn token(&self, stream: NonNull<RawStream>) -> Option<u64> {
-        // SAFETY: the library has just returned a stream that is open.
-        let number = unsafe { kevent_stream_user(stream) };
-        self.streams.borrow().get(number).map(|stream| stream.1)
+    /// Adds the tokens of streams with something to do.
+    fn take(&self, ready: &mut Vec<u64>) {
+        // SAFETY: the set is open.
+        self.take_of(|| unsafe { kevent_streams_next(self.raw) }, ready);
     }
 
-    /// Adds the tokens of streams with something to do. Each comes once, although a peer that
-    /// writes all the time would have one come for ever.
-    fn take(&self, ready: &mut Vec<u64>) {
-        let first = ready.len();
-        // SAFETY: the set is open.
-        while let Some(stream) = unsafe { kevent_streams_next(self.raw) } {
-            let token = self.token(stream);
-            ready.extend(token.filter(|token| !ready[first..].contains(token)));
+    /// Ends with a stream that comes again, because one comes for ever if its peer writes all
+    /// the time. The others come in the next round.
+    fn take_of(
+        &self,
+        mut next: impl FnMut() -> Option<NonNull<RawStream>>,
+        ready: &mut Vec<u64>,
+    ) {
+        let round = self.round.get() + 1;
+        self.round.set(round);
+        let mut streams = self.streams.borrow_mut();
+        while let Some(stream) = next() {
+            // SAFETY: the library has just returned a stream that is open.
+            let number = unsafe { kevent_stream_user(stream) };
+            match streams.get_mut(number) {
+                Some(open) if open.round < round => {
+                    open.round = round;
+                    ready.push(open.token);
+                }
+                _ => break,
+            }
         }
     }
 
     fn see(&self, event: &Entry) {
-        let stream = self.streams.borrow().get(event.user).copied();
-        if let Some((stream, _)) = stream {
+        let stream = self.streams.borrow().get(event.user).map(|open| open.raw);
+        if let Some(stream) = stream {
             // SAFETY: the stream is open, and the event is one of the set's queue.
             unsafe { kevent_stream_event(stream, event) };
         }
@@ -208,8 +228,9 @@ impl Streams {
         let made = unsafe { kevent_streams_new(&mut raw, &mut *queue, looks) };
         match raw.filter(|_| made == 0) {
             Some(raw) => {
-                let streams = RefCell::default();
-                Ok(Streams { set: Rc::new(Set { raw, queue, _ring: ring, streams }) })
+                let (streams, round) = (RefCell::default(), Cell::new(0));
+                let set = Set { raw, queue, _ring: ring, streams, round };
+                Ok(Streams { set: Rc::new(set) })
             }
             None => {
                 // SAFETY: nobody uses the queue.
@@ -221,7 +242,8 @@ impl Streams {
 
     fn add(&self, socket: UnixStream, flags: u32, token: u64) -> io::Result<Stream> {
         let set = self.set.clone();
-        let number = set.streams.borrow_mut().insert((NonNull::dangling(), token));
+        let open = Open { raw: NonNull::dangling(), token, round: 0 };
+        let number = set.streams.borrow_mut().insert(open);
         let mut raw = None;
         // SAFETY: the set is open, and the socket is ours.
         let made = unsafe {
@@ -230,7 +252,8 @@ impl Streams {
         match raw.filter(|_| made == 0) {
             Some(raw) => {
                 let _ = socket.into_raw_fd();
-                set.streams.borrow_mut().get_mut(number).expect("just inserted").0 = raw;
+                set.streams.borrow_mut().get_mut(number).expect("just inserted").raw =
+                    raw;
                 Ok(Stream { raw, number, set })
             }
             None => {
@@ -434,5 +457,28 @@ impl AsRawFd for Stream {
     fn as_raw_fd(&self) -> RawFd {
         // SAFETY: the stream is open.
         unsafe { kevent_stream_fd(self.raw) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_goes_on_writing_does_not_hold_a_wait() -> io::Result<()> {
+        let set = Streams::new()?;
+        let (one, other) = UnixStream::pair()?;
+        let streams = [set.open(one, 7)?, set.open(other, 7)?];
+        for _ in 0..2 {
+            let (mut calls, mut ready) = (0, vec![]);
+            let next = || {
+                calls += 1;
+                assert!(calls < 10);
+                Some(streams[usize::from(calls > 1)].raw)
+            };
+            set.set.take_of(next, &mut ready);
+            assert_eq!(ready, [7, 7]);
+        }
+        Ok(())
     }
 }
