@@ -95,12 +95,29 @@ fn timespec(left: Duration) -> Timespec {
     }
 }
 
+/// A queue whose address the library keeps. It is no Box, because the compiler may assume that
+/// nobody else has the address of what is in one.
+struct KeptQueue(NonNull<LibraryQueue>);
+
+impl KeptQueue {
+    fn fd(&self) -> RawFd {
+        // SAFETY: the queue is there, and nobody changes it meanwhile.
+        unsafe { self.0.as_ref() }.fd()
+    }
+}
+
+impl Drop for KeptQueue {
+    fn drop(&mut self) {
+        // SAFETY: it was a Box, and the set that has its address was freed before.
+        unsafe { kevent_queue_close(&mut Box::from_raw(self.0.as_ptr())) }
+    }
+}
+
 /// A set with its queue. The functions of a set are for one thread at a time: the `Rc` around
 /// it keeps it and its streams in the thread that made it.
 struct Set {
     raw: NonNull<RawSet>,
-    // In its place as long as the set lives: the set has its address
-    queue: Box<LibraryQueue>,
+    queue: KeptQueue,
     _ring: RingMemory,
     streams: RefCell<Handles<Open>>,
     round: Cell<u64>,
@@ -116,10 +133,7 @@ struct Open {
 impl Drop for Set {
     fn drop(&mut self) {
         // SAFETY: nobody has a stream of the set any more, each has a reference to it.
-        unsafe {
-            kevent_streams_free(self.raw);
-            kevent_queue_close(&mut self.queue);
-        }
+        unsafe { kevent_streams_free(self.raw) }
     }
 }
 
@@ -223,20 +237,17 @@ impl Streams {
         let mut queue = Box::<LibraryQueue>::default();
         // SAFETY: the ring has that many slots, and its addresses stay reserved.
         said(unsafe { kevent_queue_init(&mut *queue, ring.address(), SIZE, 0) } as isize)?;
+        let queue = KeptQueue(NonNull::from(Box::leak(queue)));
         let mut raw = None;
         // SAFETY: the queue stays in its place until the set is freed.
-        let made = unsafe { kevent_streams_new(&mut raw, &mut *queue, looks) };
+        let made = unsafe { kevent_streams_new(&mut raw, queue.0.as_ptr(), looks) };
         match raw.filter(|_| made == 0) {
             Some(raw) => {
                 let (streams, round) = (RefCell::default(), Cell::new(0));
                 let set = Set { raw, queue, _ring: ring, streams, round };
                 Ok(Streams { set: Rc::new(set) })
             }
-            None => {
-                // SAFETY: nobody uses the queue.
-                unsafe { kevent_queue_close(&mut queue) };
-                Err(crate::error(-made))
-            }
+            None => Err(crate::error(-made)),
         }
     }
 
