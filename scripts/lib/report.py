@@ -171,6 +171,11 @@ class Report:
                   + f"  ({self.since[-1] - started:.0f} s)", flush=True)
         self.suite = None
 
+    def show_failures(self, log):
+        """Print what failed, each with the last word about it."""
+        for test, words in self.failures:
+            print(f"FAILED  {test}, see {log}", *(f"        {word}" for word in words[-1:]), sep="\n")
+
     def end(self, status, errors):
         self.close(0)
         self.show()
