@@ -11,6 +11,7 @@ import io
 import os
 from pathlib import Path
 import re
+import runpy
 import subprocess
 from unittest import mock
 
@@ -116,6 +117,13 @@ def summary(text, status):
     return each.passed, each.failures
 
 
+def libuv(text):
+    """The complaints of two runs of two programs on the module."""
+    with mock.patch.dict(os.environ, VM_CONFIG="stock-6.12"):
+        test = runpy.run_path(str(TOP / "tests/programs/libuv"))
+    return list(test["complaints"](test["parse"](text.replace("|", "\n")), 2))
+
+
 def errors(version, options):
     """What the preprocessor says of compat.h, without other headers, for such a kernel."""
     text = re.sub("^#include.*", "", (TOP / "kernel/module/compat.h").read_text(), flags=re.M)
@@ -139,6 +147,9 @@ FTRACE = "DYNAMIC_FTRACE HAVE_DYNAMIC_FTRACE_WITH_ARGS"
 GOOD = f"LTO_NONE {FTRACE}"
 RANGE = ["The module is for Linux 6.1, and for 6.12 to 7.3."]
 NO_FTRACE = ["The module needs ftrace with arguments."]
+# All but the end of a run, in which the one test that the module must fail has done so
+LIBUV = ("== kevent|ok 1 - a_check|== 0 1 1 9|not ok 1 - poll_nested_epoll|== 1 1 1 9|"
+         "== epoll|ok 1 - a_check|== 0 1 1 0|ok 1 - poll_nested_epoll")
 # Functions, their arguments, and their results
 RESULTS = (
     (docs.bad_words, PROSE, FOUND),
@@ -158,6 +169,10 @@ RESULTS = (
     (summary, "1..2|    1..2|    ok 1 one|    ok 2 two|ok 1 outer|    1..2|    ok 1 three", 0,
      (3, [("KUnit", ["results: 1 missing"]), ("KUnit", ["results: 1 missing"])])),
     (summary, "1..1|    1..1|    ok 1 one|not ok 1 outer", 1, (1, [("outer", [])])),
+    *((libuv, f"{LIBUV}|== {status} 1 1 0", wanted) for status, wanted in (
+        (0, []), (139, ["epoll: status 139"]))),
+    (libuv, LIBUV.replace("== 1 ", "== 139 ") + "|== 0 1 1 0", ["kevent: status 139"]),
+    (libuv, LIBUV.replace("not ok 1", "ok 1") + "|== 0 1 1 0", ["kevent: status 1"]),
     *((errors, f"{version},255", GOOD, RANGE) for version in ("6,0", "6,2", "6,11", "7,4")),
     *((errors, f"{version},0", GOOD, []) for version in ("6,1", "6,12", "7,3")),
     (errors, "6,12,0", FTRACE, ["LTO may inline the function whose calls tell of a close."]),
