@@ -124,6 +124,12 @@ def libuv(text):
     return list(test["complaints"](test["parse"](text.replace("|", "\n")), 2))
 
 
+def tool(*command):
+    """What a tool finds whose findings begin with a number."""
+    test = runpy.run_path(str(TOP / "tests/long/checkers"))
+    return dict(test["findings"](test["Tool"]("none", command, "", None, r"^\d+ (.*)")))
+
+
 def errors(version, options):
     """What the preprocessor says of compat.h, without other headers, for such a kernel."""
     text = re.sub("^#include.*", "", (TOP / "kernel/module/compat.h").read_text(), flags=re.M)
@@ -173,6 +179,9 @@ RESULTS = (
         (0, []), (139, ["epoll: status 139"]))),
     (libuv, LIBUV.replace("== 1 ", "== 139 ") + "|== 0 1 1 0", ["kevent: status 139"]),
     (libuv, LIBUV.replace("not ok 1", "ok 1") + "|== 0 1 1 0", ["kevent: status 1"]),
+    (tool, "true", {}),
+    (tool, "false", {"exit status 1": 1}),
+    (tool, "sh", "-c", "echo 1 word; echo 2 word; exit 1", {"word": 2}),
     *((errors, f"{version},255", GOOD, RANGE) for version in ("6,0", "6,2", "6,11", "7,4")),
     *((errors, f"{version},0", GOOD, []) for version in ("6,1", "6,12", "7,3")),
     (errors, "6,12,0", FTRACE, ["LTO may inline the function whose calls tell of a close."]),
