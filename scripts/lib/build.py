@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run tools with their output in a log; compile programs for the VM."""
+"""Run tools with their output in a log, and one at a time; compile programs for the VM."""
 
+import contextlib
+import fcntl
 import subprocess
 
 from . import cli, paths
@@ -22,6 +24,18 @@ def logged(log, command, **kwargs):
         print("+", *command, file=out)
         print(done.stdout, file=out)
     return done
+
+
+@contextlib.contextmanager
+def locked(path, name):
+    """Hold a lock. Says if it waits for another run of what has that name."""
+    with open(path, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"{name:11} waits for another run", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def program(name):
