@@ -52,8 +52,7 @@ def main(folder="", package="", *wanted):
         cli.usage()
     if not shutil.which("apt-get"):
         cli.die(f"this is not Debian, whose source of {package} is needed")
-    if not apt.KEYRING.exists():
-        cli.die(f"no {apt.KEYRING}; install debian-archive-keyring")
+    apt.keyring()
     pairs = list(zip(wanted[::2], wanted[1::2]))
     with locked():
         if not any(fetch(Path(folder), package, *pair) for pair in pairs):

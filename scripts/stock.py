@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import kernel
 from lib import cli
-from lib.apt import KEYRING, MIRROR, Apt
+from lib.apt import MIRROR, Apt, debootstrap, keyring
 from lib.cli import die
 from lib.paths import BUILD, LOG, TOP, make_folders
 
@@ -167,8 +167,7 @@ def fetch(stock):
     for tool, package in (("apt-get", "apt"), ("dpkg", "dpkg"), ("depmod", "kmod")):
         if not shutil.which(tool):
             die(f"no {tool}; install {package}")
-    if not KEYRING.exists():
-        die(f"no {KEYRING}; install debian-archive-keyring")
+    keyring()
     started = time.monotonic()
     apt = apt_for(stock)
     apt.log.unlink(missing_ok=True)
@@ -224,9 +223,8 @@ def other_debian(stock):
         new = root.with_name(f"{root.name}.new")
         shutil.rmtree(new, ignore_errors=True)
         compiler = re.search(r"gcc-\d+", (stock.headers / ".kernelvariables").read_text())[0]
-        kernel.step(f"stock-{stock.name}", [
-            "debootstrap", "--variant=minbase",
-            f"--include=make,{compiler},libelf-dev,libssl-dev", stock.debian, new, MIRROR],
+        kernel.step(f"stock-{stock.name}", debootstrap(
+            f"--include=make,{compiler},libelf-dev,libssl-dev", stock.debian, new, MIRROR),
             "debootstrap")
         new.rename(root)
     return ["unshare", "--mount", "sh", "-c", 'root=$1 && mkdir -p "$1$2" && '

@@ -14,6 +14,19 @@ MIRROR, SECURITY = "http://deb.debian.org/debian", "http://deb.debian.org/debian
 UNRELEASED = ("sid", "experimental")
 
 
+def keyring():
+    """The keys of Debian's archive, without which nothing of it is verified."""
+    if not KEYRING.exists():
+        die(f"no {KEYRING}; install debian-archive-keyring")
+    return KEYRING
+
+
+def debootstrap(*words):
+    """The command. By itself it verifies nothing where it finds no keys."""
+    return ["debootstrap", "--variant=minbase", "--force-check-gpg", f"--keyring={keyring()}",
+            *words]
+
+
 class Apt:
     """Its lists are in a folder; the machine's stay as they are, and its proxies are used."""
 

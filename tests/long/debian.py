@@ -4,7 +4,7 @@
 import shutil
 import subprocess
 
-from lib import cli
+from lib import apt, cli
 from lib.build import logged
 
 # What apt and dpkg, and only they, write when they do anything
@@ -42,8 +42,8 @@ class Debian:
         if not self.base.exists():
             new = self.base.with_name(f"{self.base.name}.new")
             shutil.rmtree(new, ignore_errors=True)
-            if self.run("debootstrap", "--variant=minbase", f"--include={self.include}",
-                        self.suite, new, self.mirror()).returncode:
+            if self.run(*apt.debootstrap(f"--include={self.include}", self.suite, new,
+                                         self.mirror())).returncode:
                 cli.die(f"debootstrap failed, see {self.log}")
             new.rename(self.base)
         shutil.rmtree(self.root, ignore_errors=True)
