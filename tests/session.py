@@ -31,6 +31,9 @@ def session(command, seconds, **options):
         def kill(*_):
             with contextlib.suppress(ProcessLookupError):	# it has just ended
                 os.killpg(process.pid, signal.SIGKILL)
+            # What is left may hold the pipe, with a session of its own: read what there is
+            if process.stdout:
+                os.set_blocking(process.stdout.fileno(), False)
 
         try:
             signal.signal(signal.SIGALRM, kill)
