@@ -8,7 +8,8 @@ usage: scripts/dist.py              all files that git tracks, as they are now
 The same files give the same bytes, in a clone and in a tree that was unpacked: names are
 sorted, the owner is root, and the time is that of the release, see scripts/version, or
 SOURCE_DATE_EPOCH. A tree that was unpacked has no git, so all its files are taken that are
-not built.
+not built. The spec for RPMs says in the tarball who publishes it, as packaging/publisher does.
+What that does not say is named on standard error.
 """
 
 import gzip
@@ -16,6 +17,7 @@ import hashlib
 import io
 import lzma
 import os
+import re
 import sys
 import tarfile
 from pathlib import Path
@@ -24,6 +26,7 @@ from lib import cli, tree
 from lib.paths import BUILD, TOP, make_folders
 
 DIST = BUILD / "dist"
+SPEC = "packaging/rpm/kevent.spec"
 
 
 def plain(member):
@@ -44,13 +47,27 @@ def write(path, data):
     return path
 
 
+def spec():
+    """rpmbuild takes who publishes it from the spec in the tarball, a second time the same."""
+    publisher = tree.publisher()
+    fields = "".join(f"{field}\t{publisher[name].replace('%', '%%')}\n" for field, name in
+                     (("URL:\t", "HOMEPAGE"), ("Packager:", "CONTACT")) if publisher[name])
+    return re.sub(r"^(License:.*\n)(?:(?:URL|Packager):.*\n)*", lambda match: match[1] + fields,
+                  (TOP / SPEC).read_text(), count=1, flags=re.M).encode()
+
+
 def pack():
     """Returns the name of the tarball."""
     top = f"kevent-{tree.version()}"
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for name in tree.files():
-            tar.add(TOP / name, f"{top}/{name}", recursive=False, filter=plain)
+            if name != SPEC:
+                tar.add(TOP / name, f"{top}/{name}", recursive=False, filter=plain)
+                continue
+            member, data = plain(tar.gettarinfo(TOP / name, f"{top}/{name}")), spec()
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
     make_folders(DIST)
     return write(DIST / f"{top}.tar.xz", lzma.compress(out.getvalue(), preset=6))
 
@@ -88,6 +105,9 @@ def main(*words):
     path = pack()
     write_apkbuild(path)
     print(f"dist: {path}, {path.stat().st_size / 1e6:.1f} MB")
+    empty = [name for name in ("HOMEPAGE", "REPOSITORY", "CONTACT") if not tree.publisher()[name]]
+    if empty:
+        print(f"dist: packaging/publisher does not say {', '.join(empty)}", file=sys.stderr)
     return 0
 
 
