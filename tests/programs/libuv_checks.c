@@ -262,21 +262,28 @@ static void pipe_shm_takes_an_event_before_it_reads_the_socket(void)
 	CHECK(events == 1 && stream_events > 0);
 }
 
-/* Without uv_loop_fork(), as after daemon(). @rounds: of the parent before fork() */
-static void a_loop_in_a_child(int rounds)
+/*
+ * Without uv_loop_fork(), as after daemon(). If the parent has polled before, the child closes one
+ * of the descriptors.
+ */
+static void a_loop_in_a_child(int polled)
 {
-	uv_poll_t poll;
+	uv_poll_t poll, other;
 	uv_loop_t loop;
-	int p[2], status;
+	int p[2], q[2], status;
 	pid_t pid;
 
-	CHECK(!uv_loop_init(&loop) && !pipe(p));
+	CHECK(!uv_loop_init(&loop) && !pipe(p) && !pipe(q));
 	CHECK(!uv_poll_init(&loop, &poll, p[0]));
 	CHECK(!uv_poll_start(&poll, UV_READABLE, on_data_that_stays));
-	while (rounds--)
+	CHECK(!uv_poll_init(&loop, &other, q[0]));
+	CHECK(!uv_poll_start(&other, UV_READABLE, on_data_that_stays));
+	if (polled)
 		uv_run(&loop, UV_RUN_NOWAIT);
 	CHECK(write(p[1], "x", 1) == 1);
 	pid = fork();
+	if (!pid && polled)
+		close(q[0]);
 	if (pid)
 		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 	iterate(&loop);
