@@ -39,14 +39,15 @@ endif
 stock := $(or $(filter stock-%,$(KERNEL)),stock-6.12)
 on-tree := $(filter tree,$(KERNEL))
 
-# The demo's names are relative.
+# The demo's names are relative. Only the beginning of a name is this folder.
 include libkevent/odd.mk
-demo := $(subst $(CURDIR)/,../,$(BUILD)/demo)
+below = $(patsubst |%,%,$(subst |$(CURDIR)/,$(1),|$(2)))
+demo := $(call below,../,$(BUILD)/demo)
 $(call refuse-odd,$(if $(filter-out demo help help-all,$(MAKECMDGOALS)),BUILD CURDIR,demo),; use \
 	another; in such a tree only make demo works)
 
 ifneq ($(filter-out help help-all,$(MAKECMDGOALS)),)
-refused := $(shell scripts/build-folder '$(subst $(CURDIR)/,./,$(BUILD))' 2>&1)
+refused := $(shell scripts/build-folder '$(call below,./,$(BUILD))' 2>&1)
 ifneq ($(.SHELLSTATUS),0)
 $(error $(refused))
 endif
