@@ -10,7 +10,7 @@ EventLoop	as the event loop of asyncio; EventLoopPolicy makes it the default
 from ._events import (Clock, Event, FileEvent, FutexEvent, Inode, InodeEvent,
                       Poll, ProcessEvent, SignalEvent, Sock, SocketEvent,
                       TimerEvent, UserEvent)
-from ._lib import (Error, ExistsError, ForbiddenError, FullError,
+from ._lib import (Error, ExistsError, ForbiddenError, FullError, GoneError,
                    NoProcessError, NotFoundError, supported)
 from ._queue import Queue
 from ._selector import Selector
@@ -22,7 +22,7 @@ from ._watches import (FileWatch, FutexWatch, InodeWatch, ProcessWatch,
 __all__ = [
     "Clock", "Error", "Event", "EventLoop", "EventLoopPolicy",
     "ExistsError", "FileEvent", "FileWatch", "ForbiddenError", "FullError",
-    "FutexEvent", "FutexWatch", "Inode", "InodeEvent", "InodeWatch",
+    "FutexEvent", "FutexWatch", "GoneError", "Inode", "InodeEvent", "InodeWatch",
     "NoProcessError", "NotFoundError", "Poll", "ProcessEvent",
     "ProcessWatch", "Queue", "Selector", "SignalEvent", "SignalWatch",
     "Sock", "SocketEvent", "SocketWatch", "Stream", "Streams", "TimerEvent",

@@ -61,13 +61,18 @@ class NoProcessError(Error, ProcessLookupError):
     """ESRCH: there is no such process."""
 
 
+class GoneError(Error, BrokenPipeError):
+    """EPIPE: the peer of a stream has gone."""
+
+
 class FullError(Error, BlockingIOError):
     """EAGAIN: too many marks of a watch wait to be taken."""
 
 
 CLASSES = {errno.EEXIST: ExistsError, errno.EAGAIN: FullError,
            errno.ENOENT: NotFoundError, errno.EPERM: ForbiddenError,
-           errno.EACCES: ForbiddenError, errno.ESRCH: NoProcessError}
+           errno.EACCES: ForbiddenError, errno.ESRCH: NoProcessError,
+           errno.EPIPE: GoneError}
 
 
 def error(number):

@@ -102,12 +102,14 @@ class TestStreams(unittest.TestCase):
         self.a.shutdown()
         self.read(self.b, b"last")
         self.assertEqual(self.b.read(), b"")
-        with self.assertRaises(kevent.Error):
+        with self.assertRaises(BrokenPipeError):
             self.a.write(b"x")
         self.b.write(b"more")
         self.b.close()
         self.read(self.a, b"more")
         self.assertEqual(self.a.read(), b"")
+        with self.assertRaises(kevent.GoneError):
+            self.a.leave()
         self.b.close()
         with self.assertRaises(ValueError):
             self.b.read()
