@@ -91,6 +91,7 @@ static bool details = true;		/* the columns between RATE and PEAK */
 static __u64 interval = 2 * SECOND_NS;
 static unsigned long times;		/* 0: until the user ends it */
 static volatile sig_atomic_t ended, stopped;
+static bool entered;			/* the other screen */
 static bool failed;			/* to write */
 static struct termios before;
 /* Signals come while it waits, and not between a look at what they set and that. */
@@ -470,6 +471,9 @@ static void on_signal(int sig)
 
 static void leave_screen(void)
 {
+	if (!entered)
+		return;
+	entered = false;
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
 	fputs("\033[?25h\033[?7h\033[?1049l", stdout);
 	fflush(stdout);
@@ -480,6 +484,7 @@ static void enter_screen(void)
 {
 	struct termios raw = before;
 
+	entered = true;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	fputs("\033[?1049h\033[?7l\033[?25l", stdout);
@@ -506,7 +511,9 @@ static void stop(void)
 	sigprocmask(SIG_SETMASK, &unblocked, &blocked);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	sigaction(SIGTSTP, &ours, NULL);
-	enter_screen();
+	/* In the background, as after "kill %1", it would stop again. */
+	if (!ended)
+		enter_screen();
 }
 
 static void press(char c)
