@@ -631,31 +631,61 @@ static bool has_lines(int terminal)
 	return !tcgetattr(terminal, &now) && (now.c_lflag & (ICANON | ECHO)) == (ICANON | ECHO);
 }
 
-/* As a shell, whose job it is */
-static int stop_and_continue(void *arg)
+struct job {
+	int	terminal, other;
+	pid_t	pid;
+};
+
+/* As a shell, whose job it is: Ctrl-Z */
+static int stop_job(struct job *job)
 {
 	const struct winsize size = { .ws_row = 10, .ws_col = 80 };
-	int terminal, other;
-	pid_t pid;
+
+	CHILD_MUST(!openpty(&job->terminal, &job->other, NULL, NULL, &size));
+	CHILD_MUST(setsid() > 0 && !ioctl(job->other, TIOCSCTTY, 0));
+	job->pid = start_job(job->other);
+	CHILD_MUST(job->pid > 0 && read_until(job->terminal, "sorted by pid;"));
+	CHILD_MUST(!has_lines(job->terminal));
+	CHILD_MUST(write(job->terminal, "\032", 1) == 1 && read_until(job->terminal, LEFT));
+	CHILD_MUST(stops(job->pid) && has_lines(job->terminal));
+	return 0;
+}
+
+/* And then Ctrl-\ */
+static int stop_and_continue(void *arg)
+{
+	struct job job;
 
 	(void)arg;
-	CHILD_MUST(!openpty(&terminal, &other, NULL, NULL, &size));
-	CHILD_MUST(setsid() > 0 && !ioctl(other, TIOCSCTTY, 0));
-	pid = start_job(other);
-	CHILD_MUST(pid > 0 && read_until(terminal, "sorted by pid;"));
-	CHILD_MUST(!has_lines(terminal));
-	/* Ctrl-Z, and then Ctrl-\ */
-	CHILD_MUST(write(terminal, "\032", 1) == 1 && read_until(terminal, LEFT));
-	CHILD_MUST(stops(pid) && has_lines(terminal));
-	CHILD_MUST(!kill(pid, SIGCONT) && read_until(terminal, "sorted by pid;"));
-	CHILD_MUST(!strncmp(top.said, ENTERED, strlen(ENTERED)) && !has_lines(terminal));
-	CHILD_MUST(write(terminal, "\034", 1) == 1 && read_until(terminal, LEFT));
-	return join_child(pid, PATIENCE_MS);
+	CHILD_MUST(!stop_job(&job));
+	CHILD_MUST(!kill(job.pid, SIGCONT) && read_until(job.terminal, "sorted by pid;"));
+	CHILD_MUST(!strncmp(top.said, ENTERED, strlen(ENTERED)) && !has_lines(job.terminal));
+	CHILD_MUST(write(job.terminal, "\034", 1) == 1 && read_until(job.terminal, LEFT));
+	return join_child(job.pid, PATIENCE_MS);
 }
 
 static void shell_has_its_screen_while_it_is_stopped(void)
 {
 	MUST_EQ(join_child(start_child(stop_and_continue, NULL), 4 * PATIENCE_MS), 0);
+}
+
+/* The shell has its terminal again, and "kill %1" sends both signals. */
+static int stop_and_end(void *arg)
+{
+	struct job job;
+
+	(void)arg;
+	CHILD_MUST(!stop_job(&job));
+	CHILD_MUST(signal(SIGTTOU, SIG_IGN) != SIG_ERR && !tcsetpgrp(job.other, getpid()));
+	CHILD_MUST(!kill(job.pid, SIGTERM) && !kill(job.pid, SIGCONT));
+	CHILD_MUST(!join_child(job.pid, PATIENCE_MS));
+	CHILD_MUST(has_lines(job.terminal));
+	return 0;
+}
+
+static void stopped_job_can_be_ended(void)
+{
+	MUST_EQ(join_child(start_child(stop_and_end, NULL), 4 * PATIENCE_MS), 0);
 }
 
 /* --- what is not there --------------------------------------------------- */
@@ -713,6 +743,7 @@ static const struct test_case cases[] = {
 	TEST(keys_are_known),
 	TEST(signal_restores_the_terminal),
 	TEST_LIMIT(shell_has_its_screen_while_it_is_stopped, 60),
+	TEST_LIMIT(stopped_job_can_be_ended, 60),
 	TEST(other_users_are_left_out),
 	TEST(output_that_is_lost_is_said),
 	TEST(kernel_without_kevent_is_said),
