@@ -11,6 +11,7 @@
 #include <libkevent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
@@ -239,24 +240,31 @@ static void on_connection(uv_stream_t *listener, int status)
 	CHECK(!uv_read_start((uv_stream_t *)&accepted, on_alloc, on_read));
 }
 
-static void pipe_shm_takes_an_event_before_it_reads_the_socket(void)
+/* A pipe of each side in memory, or the test is left out */
+static void connect_in_memory(uv_loop_t *loop, uv_pipe_t *listener, uv_pipe_t *pipe)
 {
-	uv_pipe_t listener, pipe;
-	uv_connect_t request;
-	uv_loop_t loop;
+	static uv_connect_t request;
 	char name[64];
-	uv_buf_t buf = uv_buf_init("x", 1);
 
-	CHECK(!uv_loop_init(&loop));
-	if (uv_loop_configure(&loop, UV_LOOP_USE_PIPE_SHM) == UV_ENOSYS)
+	CHECK(!uv_loop_init(loop));
+	if (uv_loop_configure(loop, UV_LOOP_USE_PIPE_SHM) == UV_ENOSYS)
 		exit(SKIPPED);
 	snprintf(name, sizeof(name), "/tmp/libuv-checks.%d", (int)getpid());
-	CHECK(!uv_pipe_init(&loop, &listener, 0) && !uv_pipe_init(&loop, &pipe, 0));
-	CHECK(!uv_pipe_bind(&listener, name));
-	CHECK(!uv_listen((uv_stream_t *)&listener, 1, on_connection));
-	uv_pipe_connect(&request, &pipe, name, on_connect);
-	iterate(&loop);
+	CHECK(!uv_pipe_init(loop, listener, 0) && !uv_pipe_init(loop, pipe, 0));
+	CHECK(!uv_pipe_bind(listener, name));
+	CHECK(!uv_listen((uv_stream_t *)listener, 1, on_connection));
+	uv_pipe_connect(&request, pipe, name, on_connect);
+	iterate(loop);
 	unlink(name);
+}
+
+static void pipe_shm_takes_an_event_before_it_reads_the_socket(void)
+{
+	uv_buf_t buf = uv_buf_init("x", 1);
+	uv_pipe_t listener, pipe;
+	uv_loop_t loop;
+
+	connect_in_memory(&loop, &listener, &pipe);
 	CHECK(uv_try_write((uv_stream_t *)&pipe, &buf, 1) == 1);
 	iterate(&loop);
 	CHECK(events == 1 && stream_events > 0);
@@ -300,6 +308,61 @@ static void a_child_that_makes_the_changes_of_its_parent(void)
 static void a_child_that_has_the_watches_of_its_parent(void)
 {
 	a_loop_in_a_child(1);
+}
+
+/* Runs in a child that gets no descriptor any more. */
+static void at_the_limit(uv_loop_t *loop, int fd, void (*test)(uv_loop_t *loop, int fd))
+{
+	const struct rlimit none = { 0, 0 };
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+		test(loop, fd);
+		exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+}
+
+/* Epoll has it in the instance of the parent. */
+static void may_refuse_a_file(uv_loop_t *loop, int fd)
+{
+	uv_poll_t poll;
+	int err = uv_poll_init(loop, &poll, fd);
+
+	CHECK(!err || err == UV_EMFILE);
+}
+
+static void a_child_that_gets_no_queue(void)
+{
+	uv_loop_t loop;
+	int p[2];
+
+	CHECK(!uv_loop_init(&loop) && !pipe(p));
+	at_the_limit(&loop, p[0], may_refuse_a_file);
+}
+
+static uv_pipe_t connected;
+
+static void close_a_pipe(uv_loop_t *loop, int fd)
+{
+	uv_poll_t poll;
+
+	CHECK(uv_loop_fork(loop) == UV_EMFILE);
+	CHECK(uv_poll_init(loop, &poll, fd) == UV_EMFILE);
+	uv_close((uv_handle_t *)&connected, NULL);
+}
+
+static void pipe_shm_in_a_child_whose_uv_loop_fork_fails(void)
+{
+	uv_pipe_t listener;
+	uv_loop_t loop;
+	int p[2];
+
+	connect_in_memory(&loop, &listener, &connected);
+	CHECK(!pipe(p));
+	at_the_limit(&loop, p[0], close_a_pipe);
 }
 
 /* Not the first one: libkevent keeps the device of the module. */
@@ -356,6 +419,8 @@ int main(void)
 		TEST(pipe_shm_takes_an_event_before_it_reads_the_socket),
 		TEST(a_child_that_makes_the_changes_of_its_parent),
 		TEST(a_child_that_has_the_watches_of_its_parent),
+		TEST(a_child_that_gets_no_queue),
+		TEST(pipe_shm_in_a_child_whose_uv_loop_fork_fails),
 		TEST(a_loop_leaves_no_descriptor),
 		TEST(a_loop_on_the_fallback_leaves_no_descriptor),
 	};
