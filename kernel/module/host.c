@@ -85,8 +85,10 @@ ktime_t host_timens(clockid_t clock, ktime_t at)
 		offset = timespec64_to_ktime(offsets->monotonic);
 	else if (clock == CLOCK_BOOTTIME)
 		offset = timespec64_to_ktime(offsets->boottime);
-	/* It may be before the boot. */
-	at = at < offset ? 0 : min_t(ktime_t, ktime_sub(at, offset), KTIME_MAX);
+	/* It may be before the boot, or more than the clock of the host will ever say. */
+	at = at < offset ? 0 : ktime_sub(at, offset);
+	if (at < 0)
+		at = KTIME_MAX;
 #endif
 	return at;
 }

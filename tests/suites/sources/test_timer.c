@@ -543,6 +543,38 @@ static void absolute_times_are_of_the_time_namespace(void)
 			    4 * PATIENCE_MS), 0);
 }
 
+/* Its clocks are behind those of the host, which never come to its latest times. */
+static int in_late_namespace(void *arg)
+{
+	const struct timespec never = to_timespec(INT64_MAX);
+	struct ukevent ev;
+	int kq;
+
+	(void)arg;
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	CHILD_MUST(!add_timer(kq, INT64_MAX, NONE, ABS, 0, 1));
+	CHILD_MUST(!add_timer(kq, INT64_MAX, NONE, ABS | KEVENT_TIMER_BOOTTIME, 0, 2));
+	CHILD_MUST(!add_timer(kq, 3 * MS, NONE, 0, KEVENT_REQ_ONESHOT, 3));
+	CHILD_MUST(kevent_get_events(kq, 1, 1, &never, &ev, KEVENT_FLAGS_ABSTIME) == 1);
+	CHILD_MUST(ev.ptr == 3);
+	return 0;
+}
+
+static int enter_late_namespace(void *arg)
+{
+	(void)arg;
+	CHILD_MUST(!unshare(CLONE_NEWTIME));
+	write_file("/proc/self/timens_offsets",
+		   "monotonic -1 999999999\nboottime -1 999999999");
+	return join_child(start_child(in_late_namespace, NULL), 4 * PATIENCE_MS);
+}
+
+static void latest_times_of_a_time_namespace_do_not_come(void)
+{
+	CHECK_EQ(join_child(start_child(enter_late_namespace, NULL), 4 * PATIENCE_MS), 0);
+}
+
 /* A period of one nanosecond costs one interrupt per event taken, not more. */
 static void tiny_period_keeps_nobody(void)
 {
@@ -960,6 +992,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(mark_reports_what_has_expired_so_far),
 	TEST(invalid_requests_are_refused),
 	TEST(absolute_times_are_of_the_time_namespace),
+	TEST(latest_times_of_a_time_namespace_do_not_come),
 	TEST(tiny_period_keeps_nobody),
 	TEST(timers_belong_to_the_queue_not_to_the_process),
 	TEST_LIMIT(timers_at_one_instant_expire_bit_by_bit, 60),
