@@ -544,6 +544,8 @@ int kevent_wait_buffer(struct kevent_queue *q, struct kevent_consumer *c)
 	if (likely(ret < 0 || ret >= (int)c->min_nr))
 		return ret;
 	ret = kevent_wait_for(q, c, 0, ret);
+	if (unlikely(ret == -ECANCELED && fatal_signal_pending(current)))
+		kevent_request_one(q);
 	if (c->to->kidx || ret == -ETIME || ret == -ECANCELED)
 		return c->to->kidx;
 	return ret;
@@ -560,10 +562,13 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_consumer *c, int
 	 * keeps an entry in the ring from others. A signal that is not fatal may stop the thread,
 	 * or be the freezer's mark: another consumer takes its entry.
 	 */
-	if (fatal_signal_pending(current))
+	if (fatal_signal_pending(current)) {
 		kevent_wake_left(q);
-	else if (signal_pending(current))
+		if (ret == -ECANCELED)
+			kevent_request_one(q);
+	} else if (signal_pending(current)) {
 		kevent_pass_unread(q);
+	}
 	/* Even if entries were stored, another thread may have taken them. */
 	if (ret == -ECANCELED)
 		return 0;

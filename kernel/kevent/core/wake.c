@@ -53,9 +53,9 @@
  * whose time is over collects, or wakes another in kevent_join().
  *
  * A wake request is kept in the waiter that it was made for, and ends its wait even if there are
- * events: kevent_join() wakes another for these. Consumers that WAKEUP_ALL wakes poll level
- * watches, too, since the first of them has moved the watch to their list. So does one that
- * kevent_pass_on() wakes.
+ * events: kevent_join() wakes another for these. A waiter that is killed leaves the request to
+ * another one. Consumers that WAKEUP_ALL wakes poll level watches, too, since the first of them has
+ * moved the watch to their list. So does one that kevent_pass_on() wakes.
  *
  * A request for all works as if the time of each wait was over.
  */

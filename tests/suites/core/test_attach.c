@@ -451,6 +451,58 @@ static void killed_waiter_takes_no_event(void)
 	close_queue(&q);
 }
 
+/*
+ * The older of two waiters is killed, and has not run when a request is made, or runs for it. On a
+ * machine that is held up it may have returned before the kill.
+ */
+static bool request_meets_a_kill(struct shared *s, bool before)
+{
+	struct queue others = { .fd = s->q.fd };
+	struct waiter w;
+	int status;
+	pid_t pid;
+
+	share_cpu();
+	pid = start_child(sleeps_until_it_is_killed, s);
+	MUST(sleeps_in(pid, s->q.size ? __NR_kevent_wait :
+					__NR_kevent_get_events));
+	start_waiter(&w, &others, 1);
+	go_first();
+	if (before)
+		MUST_EQ(kill(pid, SIGKILL), 0);
+	MUST_EQ(kevent_ctl(others.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	go_as_others();
+	leave_cpu();
+	MUST_EQ(waitpid(pid, &status, 0), pid);
+	if (!WIFSIGNALED(status))
+		MUST_EQ(kevent_ctl(others.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	CHECK_EQ(join_waiter(&w), 0);
+	return WIFSIGNALED(status);
+}
+
+static void request_outlives_who_is_killed(struct shared *s)
+{
+	unsigned int tries = 0;
+
+	while (!request_meets_a_kill(s, false))
+		MUST(++tries < 100);
+	while (!request_meets_a_kill(s, true))
+		MUST(++tries < 100);
+}
+
+static void killed_waiter_takes_no_request(void)
+{
+	struct shared *s = open_shared();
+	struct queue q;
+
+	request_outlives_who_is_killed(s);
+	open_queue(&q, 0);
+	s->q = q;
+	request_outlives_who_is_killed(s);
+	close_queue(&q);
+}
+
 static int waits_to_be_stopped(void *arg)
 {
 	struct shared *s = arg;
@@ -781,6 +833,7 @@ static const struct test_case cases[] = {
 	TEST(event_of_a_thread_that_exec_kills_is_for_another),
 	TEST(level_event_of_a_killed_process_is_for_another),
 	TEST(killed_waiter_takes_no_event),
+	TEST(killed_waiter_takes_no_request),
 	TEST(stopped_waiter_keeps_no_entry),
 	TEST(consumer_killed_while_it_looks_takes_nothing),
 	TEST(ring_is_attached_again_at_the_limit),
