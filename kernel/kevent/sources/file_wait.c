@@ -528,14 +528,16 @@ static void hand_on(struct kevent_poll *kp, struct wait_queue_head *head,
  */
 static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
 {
-	u32 last = kp->wait.flags & (EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM);
 	__poll_t mask = pending(kp);
 	struct kevent_poll *before;
+	u32 last;
 
 	if (kevent_is_spent(&kp->kf.ke))
 		mask &= ~both_names(interest(kp));
 	if (mask)
 		hand_on(kp, head, mask);
+	/* The round of that may have given the turn to another one. */
+	last = kp->wait.flags & (EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM);
 	before = last ? neighbour_before(kp, head) : NULL;
 	if (before)
 		set_flags(before, before->wait.flags | last);

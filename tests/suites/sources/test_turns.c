@@ -316,6 +316,54 @@ static unsigned int notify_one(struct pair *p)
 	return fdinfo(p->q[0].fd, "kevent-ready") ? 0 : 1;
 }
 
+/* Writes a byte. Returns the only queue with an event. */
+static unsigned int notify_one_of(struct queue q[QUEUES], int fd)
+{
+	unsigned int i, found = QUEUES;
+
+	put_byte(fd);
+	for (i = 0; i < QUEUES; i++)
+		if (fdinfo(q[i].fd, "kevent-ready")) {
+			CHECK_EQ(found, QUEUES);
+			found = i;
+		}
+	MUST(found < QUEUES);
+	return found;
+}
+
+/* The second one goes without its event, and the third one gets that: the fourth one is next. */
+static void turn_that_is_handed_on_is_over(void)
+{
+	unsigned int i, turn[QUEUES], had = 0;
+	struct queue q[QUEUES];
+	struct ukevent ev;
+	int fd[2];
+
+	open_pipe(fd);
+	for (i = 0; i < QUEUES; i++) {
+		open_queue(&q[i], 0);
+		MUST_EQ(add_pipe(q[i].fd, fd[0], RECV, ET, i), 0);
+	}
+	for (i = 0; i < QUEUES; i++) {
+		if (i != 2)
+			turn[i] = notify_one_of(q, fd[1]);
+		if (i == 1) {
+			CHECK_EQ(remove_file(q[turn[1]].fd, KEVENT_PIPE, fd[0]), 0);
+			for (turn[2] = 0; !fdinfo(q[turn[2]].fd, "kevent-ready"); turn[2]++)
+				MUST(turn[2] < QUEUES - 1);
+		} else {
+			CHECK_EQ(get_events(q[turn[i]].fd, 1, 1, 0, &ev), 1);
+			take_bytes(fd[0]);
+		}
+		had |= 1 << turn[i];
+	}
+	CHECK_EQ(had, (1 << QUEUES) - 1);
+	for (i = 0; i < QUEUES; i++)
+		close_queue(&q[i]);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 static void removed_watch_hands_on_its_notifications(void)
 {
 	struct ukevent ev;
@@ -673,6 +721,7 @@ static const struct test_case cases[] = {
 	TEST(hang_up_is_for_all),
 	TEST(interest_decides_before_the_turn),
 	TEST(watches_of_one_queue_share_its_turn),
+	TEST(turn_that_is_handed_on_is_over),
 	TEST(removed_watch_hands_on_its_notifications),
 	TEST(closed_queue_hands_on_its_notifications),
 	TEST(process_that_dies_hands_on),
