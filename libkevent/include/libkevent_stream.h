@@ -268,6 +268,11 @@ int kevent_stream_ready(struct kevent_stream *s, int events);
  * more, or when its direction or its peer ends. It comes once for bytes and an end that
  * this side has seen together.
  *
+ * Streams come in rounds, and each comes once in a round. So a loop until NULL ends, whatever
+ * a peer does. NULL, kevent_streams_look(), kevent_streams_arm() and kevent_streams_get() end
+ * a round. A stream for which something comes after the first call of a round may be left to
+ * the next one: the wait before it does not sleep then.
+ *
  * Return: the stream, or NULL.
  */
 struct kevent_stream *kevent_streams_next(struct kevent_streams *set);

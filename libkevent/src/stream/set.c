@@ -75,17 +75,14 @@ int kevent_stream_event(struct kevent_stream *s, const struct ukevent *ev)
 
 /* --- streams with something to do ---------------------------------------- */
 
-static struct kevent_stream *pop(struct kevent_streams *set)
+static void pop(struct kevent_streams *set)
 {
 	struct kevent_stream *s = set->first;
 
-	if (!s)
-		return NULL;
 	set->first = s->next_ready;
 	if (!set->first)
 		set->last = NULL;
 	s->queued = false;
-	return s;
 }
 
 static void unqueue(struct kevent_stream *s)
@@ -153,6 +150,16 @@ static void take_ready(const struct pair *p)
 	}
 }
 
+static void begin_round(struct kevent_streams *set)
+{
+	struct pair *p;
+
+	set->in_round = true;
+	set->round++;
+	for (p = set->pairs; p; p = p->next)
+		take_ready(p);
+}
+
 static void say_awake(struct kevent_streams *set)
 {
 	struct pair *p;
@@ -164,20 +171,29 @@ static void say_awake(struct kevent_streams *set)
 		lane_store(pair_asleep(p), 0);
 }
 
+/*
+ * Streams come in rounds. The first call of one takes the bits, the others do not, and no stream
+ * comes twice. So a peer that sets bits all the time does not hold a loop until NULL, which ends
+ * the round; a look and a sleep end it, too. Bits that are set in a round stay in the page, and
+ * streams that come again in the list. There kevent_streams_arm() finds them, and the caller does
+ * not sleep.
+ */
 struct kevent_stream *kevent_streams_next(struct kevent_streams *set)
 {
 	struct kevent_stream *s;
-	struct pair *p;
 
 	if (!kevent_process_is(set->process))
 		return NULL;
 	say_awake(set);
-	if (!set->first)
-		for (p = set->pairs; p; p = p->next)
-			take_ready(p);
-	s = pop(set);
-	if (!s)
+	if (!set->in_round)
+		begin_round(set);
+	s = set->first;
+	if (!s || s->round == set->round) {
+		set->in_round = false;
 		return NULL;
+	}
+	pop(set);
+	s->round = set->round;
 	/* A peer that leaves memory waits for this, whatever the program does. */
 	stream_follow(s);
 	unqueue(s);
@@ -192,6 +208,7 @@ int kevent_streams_arm(struct kevent_streams *set)
 
 	if (!kevent_process_is(set->process))
 		return -EXDEV;
+	set->in_round = false;
 	set->sleep++;
 	set->armed = true;
 	for (p = set->pairs; p; p = p->next)
@@ -216,6 +233,7 @@ int kevent_streams_look(struct kevent_streams *set, const struct timespec *timeo
 {
 	if (!kevent_process_is(set->process))
 		return -EXDEV;
+	set->in_round = false;
 	return set_has_ready(set) ||
 	       (set->looks && kevent_look(&set->look, set->looks, timeout, has_come, set));
 }

@@ -114,10 +114,12 @@ struct kevent_streams {
 	struct kevent_stream	*all;
 	struct kevent_stream	*first, *last;	/* with something to do */
 	__u64			sleep;
+	__u64			round;		/* of kevent_streams_next() */
 	__u32			process;
 	__u32			looks;
 	struct kevent_look	look;
 	__u32			skipped;
+	bool			in_round;
 	bool			armed;
 };
 
@@ -153,6 +155,7 @@ struct kevent_stream {
 	bool			hold;		/* kevent_stream_leave() */
 	bool			sock_end;	/* the peer has gone: nothing more comes there */
 	bool			queued;
+	__u64			round;		/* in which it has come last */
 	bool			awaits_out;	/* POLLOUT is watched */
 	int			error;
 	int			sock;

@@ -87,6 +87,13 @@ static void settle(struct kevent_streams *set)
 	} while (nr > 0);
 }
 
+/* Neither in this round nor in the next one */
+static void expect_none_ready(struct kevent_streams *set)
+{
+	CHECK(!kevent_streams_next(set));
+	CHECK(!kevent_streams_next(set));
+}
+
 /* Sleeps, and comes back with @s. */
 static void expect_wake_up(struct kevent_streams *set, struct kevent_stream *s)
 {
@@ -941,7 +948,7 @@ static void stream_comes_once(void)
 	say(a, "2");
 	CHECK(kevent_streams_next(sb) == b);
 	CHECK_EQ(kevent_stream_memory(b), BOTH);
-	CHECK(!kevent_streams_next(sb));
+	expect_none_ready(sb);
 	expect(b, "2");
 	close_sets();
 }
@@ -957,7 +964,7 @@ static void wait_ends_with_bytes(void)
 	CHECK_EQ(kevent_streams_get(sb, ev, 4, NULL), own_loops ? -EINVAL : 0);
 	CHECK(kevent_streams_next(sb) == b);
 	expect(b, "m");
-	CHECK(!kevent_streams_next(sb));
+	expect_none_ready(sb);
 	close_sets();
 }
 
@@ -1760,18 +1767,85 @@ static void count_of_the_socket_is_checked(void)
 	expect_broken(b);
 }
 
-/* Of streams that there are not, too */
-static void all_bits_may_be_set(void)
+static void set_all_bits(const struct kevent_stream *s)
 {
 	__u32 i;
 
+	for (i = 0; i < PAIR_WORDS; i++)
+		lane_store(&s->pair->page->slot[s->pair->slot].ready[i], ~0ULL);
+}
+
+/* Of streams that there are not, too */
+static void all_bits_may_be_set(void)
+{
 	open_usual();
 	settle(sb);
-	for (i = 0; i < PAIR_WORDS; i++)
-		lane_store(&b->pair->page->slot[b->pair->slot].ready[i], ~0ULL);
+	set_all_bits(b);
 	CHECK(kevent_streams_next(sb) == b);
-	CHECK(!kevent_streams_next(sb));
+	expect_none_ready(sb);
 	expect_none(b);
+	close_sets();
+}
+
+/* The peer sets all bits whenever a stream has come. */
+static int nr_in_round(void)
+{
+	int nr = 0;
+
+	for (; nr <= STREAMS && kevent_streams_next(sb); nr++)
+		set_all_bits(many[0][1]);
+	return nr;
+}
+
+static void peer_that_sets_bits_holds_no_loop(void)
+{
+	struct ukevent ev;
+	int i;
+
+	open_many();
+	settle_many();
+	set_all_bits(many[0][1]);
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(nr_in_round(), STREAMS);
+		/* No bit is lost. */
+		CHECK_EQ(i & 1 ? kevent_streams_look(sb, NULL) : kevent_streams_arm(sb), 1);
+	}
+	if (!own_loops)
+		CHECK_EQ(kevent_streams_get(sb, &ev, 1, NULL), 0);
+	CHECK_EQ(nr_in_round(), STREAMS);
+	settle(sb);
+	CHECK_EQ(kevent_streams_arm(sb), 0);
+	close(listener);
+	close_sets();
+}
+
+/* A round has all that was there before it, also behind a stream that comes again. */
+static void round_has_all_that_was_there(void)
+{
+	struct kevent_stream *s;
+	int i, nr = 0;
+
+	open_many();
+	settle_many();
+	kevent_stream_queue(many[2][1]);
+	CHECK(kevent_streams_next(sb) == many[2][1]);
+	kevent_stream_queue(many[2][1]);
+	CHECK(!kevent_streams_next(sb));
+	for (i = 0; i < STREAMS; i++)
+		say(many[i][0], "m");
+	for (; (s = kevent_streams_next(sb)); nr++) {
+		expect(s, "m");
+		say(many[s == many[3][1] ? 3 : 4][0], "n");
+	}
+	CHECK_EQ(nr, STREAMS);
+	/* A sleep ends a round, too: the first of the two comes again. */
+	s = kevent_streams_next(sb);
+	say(many[s == many[3][1] ? 3 : 4][0], "o");
+	CHECK_EQ(kevent_streams_arm(sb), 1);
+	for (nr = 0; kevent_streams_next(sb); nr++)
+		;
+	CHECK_EQ(nr, 2);
+	close(listener);
 	close_sets();
 }
 
@@ -2099,6 +2173,8 @@ static const struct test tests[] = {
 	TEST(bells_are_checked),
 	TEST(count_of_the_socket_is_checked),
 	TEST(all_bits_may_be_set),
+	TEST(peer_that_sets_bits_holds_no_loop),
+	TEST(round_has_all_that_was_there),
 	TEST(parcels_are_checked),
 	TEST(limit_of_file_sizes_is_no_signal),
 	TEST(pages_are_checked),

@@ -94,7 +94,10 @@ static void close_stream(struct kevent_stream *s)
 	kevent_stream_close(s);
 }
 
-/* Takes an event of @set, and gives it to its stream, or to @s. Returns how many there were. */
+/*
+ * Takes an event of @set, and gives it to its stream, or to @s. Returns how many there were. The wait
+ * ends a round, as that of kevent_streams_get() does.
+ */
 static int take_event(struct kevent_streams *set, struct kevent_stream *s,
 		      const struct timespec *timeout)
 {
@@ -102,6 +105,7 @@ static int take_event(struct kevent_streams *set, struct kevent_stream *s,
 	struct epoll_event of_loop;
 	struct ukevent ev;
 
+	set->in_round = false;
 	if (set->q) {
 		nr = kevent_queue_get(set->q, &ev, 1, timeout);
 		if (nr == 1) {
