@@ -193,8 +193,11 @@ static ssize_t read_kept(struct kevent_stream *s, const struct iovec *iov, unsig
 	size_t done = copy_kept(s, iov, nr);
 
 	in->kept_at += done;
-	if (!stream_has_kept(s))
+	if (!stream_has_kept(s)) {
 		forget_kept(in);
+		/* There may be more behind them, of which the program was told when they came. */
+		kevent_stream_queue(s);
+	}
 	return (ssize_t)done;
 }
 

@@ -674,6 +674,22 @@ static void room_is_an_event_behind_a_byte(void)
 	close_sets();
 }
 
+/* A program may have seen both when it reads fewer bytes than it has asked for. */
+static void stream_comes_again_behind_kept_bytes(void)
+{
+	open_sets();
+	open_pair(true);
+	say(a, "12");
+	expect(b, "1");
+	write_all(b);
+	say(a, "3");
+	settle(sb);
+	CHECK_EQ(kevent_stream_read(b, buf, 100), 1);
+	CHECK(kevent_streams_next(sb) == b);
+	expect(b, "3");
+	close_sets();
+}
+
 /* The bell has found no room. */
 static void room_is_said_again(void)
 {
@@ -2120,6 +2136,7 @@ static const struct test tests[] = {
 	TEST(room_in_the_socket_is_an_event),
 	TEST(room_is_an_event_behind_a_full_socket),
 	TEST(room_is_an_event_behind_a_byte),
+	TEST(stream_comes_again_behind_kept_bytes),
 	TEST(room_is_said_again),
 	TEST(accepting_side_is_rung_for_once),
 	TEST(connecting_side_is_rung_for_once),
