@@ -602,6 +602,29 @@ def edge_client(conn):
     sync()
 
 
+def short_read_server(conn):
+    """The program takes a read of fewer bytes for one of all, as epoll(7) allows it."""
+    ep = select.epoll()
+    ep.register(conn.fileno(), select.EPOLLIN | select.EPOLLET)
+    sync()
+    say(len(events(ep)), conn.recv(1))
+    for _ in range(2):
+        sync()
+        sync()
+        say(len(events(ep)))
+    say(conn.recv(100))
+
+
+def short_read_client(conn):
+    conn.sendall(b'1')
+    conn.sendall(b'before memory ')
+    sync()
+    for data in b'first of memory ', b'second of memory':
+        sync()
+        conn.sendall(data)
+        sync()
+
+
 def oneshot_server(conn):
     warm(conn)
     fd = conn.fileno()

@@ -231,18 +231,41 @@ static ssize_t wait_for(struct conn *c, int fd, int flags, int events, int64_t *
 	return lane_conn_wait(c, fd, events, *deadline);
 }
 
+/*
+ * One step, and whether another one may have more at once: a read gets what the rest, the socket or
+ * memory has. A program may take fewer bytes than it has asked for as a sign that it has all, and
+ * wait for the next edge.
+ */
+static ssize_t read_step(struct conn *c, int fd, struct vector *v, int flags, bool *more)
+{
+	bool rest = lane_has_rest(c);
+	int before = c->state == STREAM ? kevent_stream_memory(c->s) : 0, after;
+	ssize_t ret = read_once(c, fd, v, flags);
+
+	*more = false;
+	if (ret <= 0)
+		return ret;
+	advance(v, (size_t)ret);
+	if (c->state != STREAM || (flags & MSG_PEEK))
+		return ret;
+	after = kevent_stream_memory(c->s);
+	*more = rest || before != after || after == KEVENT_STREAM_SENDS ||
+		after == KEVENT_STREAM_RECEIVES;
+	return ret;
+}
+
 /* What ends the call: 0, an error, or NOT_OURS if the socket has the rest of it */
 static ssize_t read_all(struct conn *c, int fd, struct vector *v, int flags, int64_t *deadline)
 {
-	bool all = (flags & MSG_WAITALL) && !(flags & MSG_PEEK);
+	bool all = (flags & MSG_WAITALL) && !(flags & MSG_PEEK), more = false;
 	size_t want = length(v->iov, v->nr);
 	ssize_t ret;
 
 	for (;;) {
-		ret = want ? read_once(c, fd, v, flags) : read_none(c, fd);
-		if (ret > 0)
-			advance(v, (size_t)ret);
-		if (!ret || (ret > 0 && (!all || v->done == want)))
+		ret = want ? read_step(c, fd, v, flags, &more) : read_none(c, fd);
+		if (!ret || (ret > 0 && v->done == want))
+			return 0;
+		if (v->done && !all && (ret < 0 || !more))
 			return 0;
 		if (ret == -EAGAIN)
 			ret = wait_for(c, fd, flags, POLLIN, deadline);
