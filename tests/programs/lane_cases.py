@@ -1493,6 +1493,41 @@ def signals_client(conn):
     say(conn.recv(1))
 
 
+def spans_server(conn):
+    """Times that are none, with which a wait would have no end; and long ones"""
+    warm(conn)
+    fd = conn.fileno()
+    files = ctypes.create_string_buffer(struct.pack('ihh', fd, select.POLLIN, 0))
+    bits, room = ctypes.create_string_buffer(128), ctypes.create_string_buffer(12)
+    ep = select.epoll()
+    ep.register(fd, select.EPOLLIN)
+
+    def try_all(sec, part):
+        span = ctypes.create_string_buffer(struct.pack('qq', sec, part))
+        for call, *args in ((libc.ppoll, files, ctypes.c_ulong(1), span, None),
+                            (libc.pselect, fd + 1, bits, None, None, span, None),
+                            (libc.epoll_pwait2, ep.fileno(), room, 1, span, None),
+                            (libc.select, fd + 1, bits, None, None, span)):
+            bits[fd // 8] = bytes([1 << fd % 8])
+            ctypes.set_errno(0)
+            say(sec, part, call(*args), errno.errorcode.get(ctypes.get_errno()))
+
+    try_all(-1, 0)
+    try_all(0, -1)
+    sync()
+    sync()
+    try_all(10**10, 0)
+    try_all(2**63 - 1, 999999)
+    say(conn.recv(1))
+
+
+def spans_client(conn):
+    warm(conn)
+    sync()
+    conn.sendall(b'x')
+    sync()
+
+
 def pselect_server(conn):
     warm(conn)
     seen = []

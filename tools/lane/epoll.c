@@ -420,10 +420,10 @@ EXPORT int epoll_pwait(int epfd, struct epoll_event *ev, int max, int timeout,
 EXPORT int epoll_pwait2(int epfd, struct epoll_event *ev, int max,
 			const struct timespec *timeout, const sigset_t *mask)
 {
-	int64_t span = timeout ? timeout->tv_sec * 1000000000LL + timeout->tv_nsec : FOREVER;
 	int ret;
 
-	if (is_here(epfd) && wait_streams(epfd, ev, max, span, mask, &ret))
+	if (lane_is_span(timeout) && is_here(epfd) &&
+	    wait_streams(epfd, ev, max, lane_span(timeout), mask, &ret))
 		return ret;
 	return real()->epoll_pwait2(epfd, ev, max, timeout, mask);
 }

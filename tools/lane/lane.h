@@ -31,6 +31,7 @@
 #define ALIAS(name, of)	EXPORT __typeof__(of) name __attribute__((alias(#of)))
 #endif
 #define FOREVER		(-1)
+#define FOREVER_FROM	1000000000	/* s; some more would not be a number of ns */
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
 #define LANE_EVENTS	64
 #define LANE_BEAT	32	/* calls that do not look at all files, for one that does */
@@ -278,6 +279,10 @@ void lane_drop_interests(struct conn *c);
 void lane_epoll_end(struct epoll *ep);
 int lane_epoll_leave(struct epoll *ep);
 bool lane_epoll_is_ready(struct epoll *ep);
+
+/* polls.c */
+bool lane_is_span(const struct timespec *t);
+int64_t lane_span(const struct timespec *t);
 
 /* paths.c */
 bool lane_is_listed(const struct sockaddr *addr, socklen_t len);

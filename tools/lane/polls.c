@@ -142,9 +142,15 @@ static int poll_streams(struct pollfd *fds, nfds_t nr, int64_t span, const sigse
 	return result(ret);
 }
 
-static int64_t span_of(const struct timespec *t)
+int64_t lane_span(const struct timespec *t)
 {
-	return t ? t->tv_sec * 1000000000LL + t->tv_nsec : FOREVER;
+	return t && t->tv_sec < FOREVER_FROM ? t->tv_sec * 1000000000LL + t->tv_nsec : FOREVER;
+}
+
+/* The kernel refuses another one. */
+bool lane_is_span(const struct timespec *t)
+{
+	return !t || (t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < 1000000000);
 }
 
 EXPORT int poll(struct pollfd *fds, nfds_t nr, int timeout)
@@ -158,7 +164,8 @@ ALIAS(__poll, poll);
 EXPORT int ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
 		 const sigset_t *mask)
 {
-	return is_here(fds, nr) ? poll_streams(fds, nr, span_of(timeout), mask) :
+	return lane_is_span(timeout) && is_here(fds, nr) ?
+	       poll_streams(fds, nr, lane_span(timeout), mask) :
 	       real()->ppoll(fds, nr, timeout, mask);
 }
 
@@ -272,9 +279,9 @@ EXPORT int select(int nr, fd_set *in, fd_set *out, fd_set *except, struct timeva
 	int64_t span = FOREVER, left;
 	int ret;
 
-	if (!is_selected_here(&s, nr))
+	if ((timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0)) || !is_selected_here(&s, nr))
 		return real()->select(nr, in, out, except, timeout);
-	if (timeout)
+	if (timeout && timeout->tv_sec + timeout->tv_usec / 1000000 < FOREVER_FROM)
 		span = timeout->tv_sec * 1000000000LL + timeout->tv_usec * 1000LL;
 	left = lane_deadline(span);
 	ret = select_streams(&s, nr, span, NULL);
@@ -294,7 +301,7 @@ EXPORT int pselect(int nr, fd_set *in, fd_set *out, fd_set *except,
 {
 	struct sets s = { in, out, except };
 
-	return is_selected_here(&s, nr) ?
-	       select_streams(&s, nr, span_of(timeout), mask) :
+	return lane_is_span(timeout) && is_selected_here(&s, nr) ?
+	       select_streams(&s, nr, lane_span(timeout), mask) :
 	       real()->pselect(nr, in, out, except, timeout, mask);
 }
