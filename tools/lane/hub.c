@@ -9,6 +9,7 @@
 #include "lane.h"
 
 #define PRIVATE_FROM	2048	/* at most */
+#define ROUNDS		8	/* of kevent_streams_next(), in one step */
 
 /* Of events that are of no stream */
 enum { OF_WAKE, OF_INNER };
@@ -136,23 +137,36 @@ static struct conn *conn_of(__u64 user)
 	return p && p->conn && p->conn->user == user ? p->conn : NULL;
 }
 
-/* If threads sleep, their peers are told so again. */
-void lane_dispatch(void)
+static void serve_round(void)
 {
 	struct kevent_stream *s;
 
+	while ((s = kevent_streams_next(hub.set))) {
+		struct conn *c = conn_of(kevent_stream_user(s));
+
+		if (!c)
+			continue;
+		lane_conn_serve(c);
+		lane_wake(c);
+	}
+}
+
+/*
+ * If threads sleep, their peers are told so again. A peer may say for ever that there is something
+ * to do: this thread goes on then, and one that sleeps is woken, and looks in its place.
+ */
+void lane_dispatch(void)
+{
+	int i;
+
 	if (!hub.set)
 		return;
-	do {
-		while ((s = kevent_streams_next(hub.set))) {
-			struct conn *c = conn_of(kevent_stream_user(s));
-
-			if (!c)
-				continue;
-			lane_conn_serve(c);
-			lane_wake(c);
-		}
-	} while (lane_has_sleepers() && kevent_streams_arm(hub.set) == 1);
+	for (i = 0; i < ROUNDS; i++) {
+		serve_round();
+		if (!lane_has_sleepers() || kevent_streams_arm(hub.set) != 1)
+			return;
+	}
+	lane_wake_one();
 }
 
 /* A step may have left something to do for the threads that sleep. */

@@ -174,6 +174,9 @@ void *lane_new(enum kind kind, size_t size);
 bool lane_table_set(int fd, struct object *o);
 int lane_number_of(const struct object *o, int first);
 void lane_put(struct object *o);
+
+/* Under the lock: so many sleeps were put off since lane_lock(), by something to do. */
+extern unsigned int lane_awake;
 void lane_lock(void);
 void lane_unlock(void);
 void lane_unlock_only(void);
@@ -226,6 +229,7 @@ bool lane_has_sleepers(void);
 bool lane_is_crowded(void);
 void lane_wake(const struct conn *c);
 void lane_wake_all(void);
+void lane_wake_one(void);
 void lane_have_watcher(void);
 struct sleep *lane_before_handler(void);
 void lane_after_handler(struct sleep *s);

@@ -22,6 +22,8 @@
 
 #define NO_DESCRIPTOR	INT_MAX	/* is reported at once */
 #define CROWD		4096
+#define AWAKE		64	/* in one section of the lock: then it sleeps for AWAKE_SPAN */
+#define AWAKE_SPAN	100000	/* ns */
 #define UNWOKEN		10000000	/* ns that a thread sleeps whom nobody can wake */
 
 /* What a handler changes, so that the kernel does not sleep if it reads it afterwards */
@@ -111,13 +113,11 @@ void lane_wake_all(void)
 	lane_wake(NULL);
 }
 
-/* Before this thread leaves the lock: one that is woken already will watch. */
-void lane_have_watcher(void)
+/* One that is woken already looks at all that there is to do. */
+void lane_wake_one(void)
 {
 	struct thread *t;
 
-	if (watcher)
-		return;
 	LIST_FOREACH(t, &sleepers, sleepers)
 		if (t->woken)
 			return;
@@ -126,6 +126,13 @@ void lane_have_watcher(void)
 		if (t->woken)
 			return;
 	}
+}
+
+/* Before this thread leaves the lock: who is woken will watch. */
+void lane_have_watcher(void)
+{
+	if (!watcher)
+		lane_wake_one();
 }
 
 /* --- what a thread holds ------------------------------------------------- */
@@ -345,15 +352,25 @@ static int sleep_in_poll(struct pollfd *fds, nfds_t nr, const struct timespec *s
 	return ret;
 }
 
-static bool may_sleep(int64_t deadline)
+/*
+ * False: there is something to do. A peer may say so for ever: each so often the thread sleeps all
+ * the same, for a short time, in which handlers run and other threads get the lock.
+ */
+static bool may_sleep(int64_t *deadline)
 {
+	int64_t soon;
 	struct timespec span;
 
-	if (lane_may_sleep(!lane_has_sleepers(), span_until(deadline, &span)))
+	if (lane_may_sleep(!lane_has_sleepers(), span_until(*deadline, &span)))
 		return true;
 	lane_take_events();
 	lane_dispatch();
-	return false;
+	if (++lane_awake < AWAKE)
+		return false;
+	soon = lane_deadline(AWAKE_SPAN);
+	if (*deadline < 0 || *deadline > soon)
+		*deadline = soon;
+	return true;
 }
 
 /* --- sleeping in the hub ------------------------------------------------- */
@@ -390,7 +407,7 @@ int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask)
 	struct sleep s = { .span = &span, .ev = ev };
 	int nr;
 
-	if (!may_sleep(deadline))
+	if (!may_sleep(&deadline))
 		return 0;
 	if (!span_until(deadline, &span))
 		span = (struct timespec){ .tv_sec = INT_MAX };
@@ -423,7 +440,7 @@ int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *
 
 	if (nr == LANE_OWN && lane_can_sleep_in_hub())
 		return lane_sleep_in_hub(deadline, mask);
-	if (!may_sleep(deadline))
+	if (!may_sleep(&deadline))
 		return 0;
 	make_wake();
 	left = span_until(deadline, &span);

@@ -11,6 +11,7 @@ uintptr_t *lane_table[PAGES];
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool locked;	/* @mutex, and not only the single thread */
+unsigned int lane_awake;
 
 /* A handler that runs within the lock is put off: see signals.c. */
 static __thread volatile sig_atomic_t inside __attribute__((tls_model("initial-exec")));
@@ -18,10 +19,11 @@ static __thread volatile sig_atomic_t inside __attribute__((tls_model("initial-e
 void lane_lock(void)
 {
 	inside = 1;
-	if (__libc_single_threaded)
-		return;
-	pthread_mutex_lock(&mutex);
-	locked = true;
+	if (!__libc_single_threaded) {
+		pthread_mutex_lock(&mutex);
+		locked = true;
+	}
+	lane_awake = 0;
 }
 
 /* Of a thread that sleeps itself, so it has looked at what there is to do */

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Peers that break the rules of streams: programs of kevent-lane with lane_bits.c
+
+usage: lane_hostile.py wake PATH
+
+wake   A thread sleeps for another peer. When LANE_BITS is there, a peer sets bits without end, in
+       front of a thread that looks once. The one that sleeps hears of its peer all the same.
+"""
+import os
+import signal
+import socket
+import sys
+import threading
+
+SLEEPS = ("271", "73", "441")	# ppoll() of x86-64 and arm64, epoll_pwait2()
+
+
+def exchange(conn):
+    for _ in range(4):
+        conn.sendall(b"x")
+        assert conn.recv(1) == b"x"
+
+
+def begin_peer(listener, act):
+    """A child that connects, and then acts; and the connection to it"""
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        conn = socket.socket(socket.AF_UNIX)
+        conn.connect(listener.getsockname())
+        exchange(conn)
+        act(conn)
+        signal.pause()
+    conn = listener.accept()[0]
+    exchange(conn)
+    return child, conn
+
+
+def await_sleep(thread):
+    call = ""
+    while call not in SLEEPS:
+        with open(f"/proc/self/task/{thread.native_id}/syscall") as file:
+            call = file.read().split()[0]
+
+
+def wake(listener):
+    has_begun, begun = os.pipe()
+    first, conn = begin_peer(listener, lambda conn: None)
+    second, other = begin_peer(listener, lambda conn: os.read(has_begun, 1) and conn.send(b"y"))
+    thread = threading.Thread(target=lambda: print(other.recv(1)))
+    thread.start()
+    await_sleep(thread)
+    conn.setblocking(False)
+    with open(os.environ["LANE_BITS"], "x"):
+        pass
+    try:
+        conn.recv(1)
+    except BlockingIOError:
+        print("EAGAIN")
+    os.write(begun, b"x")
+    thread.join()
+    os.kill(first, signal.SIGKILL)
+    os.kill(second, signal.SIGKILL)
+
+
+def main(case, path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    {"wake": wake}[case](listener)
+
+
+if __name__ == "__main__":
+    signal.alarm(60)
+    main(*sys.argv[1:])
