@@ -7,7 +7,7 @@
  * object has to leave its lock all the same, after so many steps that can be counted.
  *
  * With LANE_BITS in the environment, only the peer of the first page does so, and while the file
- * that it names exists.
+ * that it names exists. With LANE_FLOOD, peers go on writing to memory that this side leaves.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +25,8 @@ int __real_kevent_streams_look(struct kevent_streams *set, const struct timespec
 int __wrap_kevent_streams_look(struct kevent_streams *set, const struct timespec *timeout);
 int __real_kevent_streams_arm(struct kevent_streams *set);
 int __wrap_kevent_streams_arm(struct kevent_streams *set);
+ssize_t __real_kevent_stream_read(struct kevent_stream *s, void *buf, size_t size);
+ssize_t __wrap_kevent_stream_read(struct kevent_stream *s, void *buf, size_t size);
 void __real_lane_lock(void);
 void __wrap_lane_lock(void);
 
@@ -75,6 +77,14 @@ int __wrap_kevent_streams_arm(struct kevent_streams *set)
 {
 	step(set);
 	return __real_kevent_streams_arm(set);
+}
+
+/* Of what the object takes from a stream that goes back to its socket */
+ssize_t __wrap_kevent_stream_read(struct kevent_stream *s, void *buf, size_t size)
+{
+	if (s->in.mem && state_of(s->phase) == STREAM_SOCKET && getenv("LANE_FLOOD"))
+		lane_store((__u64 *)&s->peer->head, s->in.tail + STREAM_RING);
+	return __real_kevent_stream_read(s, buf, size);
 }
 
 void __wrap_lane_lock(void)

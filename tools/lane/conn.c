@@ -7,6 +7,7 @@
 #include "lane.h"
 
 #define CHUNK		65536
+#define READS		64	/* in one step; a peer may write byte by byte */
 
 struct conns lane_conns = LIST_HEAD_INITIALIZER(lane_conns);
 struct lane_stats lane_stats;
@@ -151,16 +152,16 @@ void lane_count_in(int memory, ssize_t nr)
 static int take_bytes(struct conn *c, bool of_memory)
 {
 	static unsigned char bytes[CHUNK];
-	int memory, ret = 0;
+	int memory, ret = 0, left = READS;
 	ssize_t nr;
 
-	while (!ret) {
+	while (!ret && left--) {
 		/* A read goes on in the socket behind the last byte of memory; this sees that. */
 		if (of_memory)
 			kevent_stream_poll(c->s, 0);
 		memory = kevent_stream_memory(c->s);
-		if (!memory || (!of_memory && ((memory & KEVENT_STREAM_RECEIVES) ||
-					       lane_rest_is_large(c))))
+		if (!memory || lane_rest_is_large(c, of_memory) ||
+		    (!of_memory && (memory & KEVENT_STREAM_RECEIVES)))
 			break;
 		nr = kevent_stream_read(c->s, bytes, sizeof(bytes));
 		if (nr <= 0)

@@ -269,7 +269,7 @@ int lane_is_lost(struct conn *c, int fd);
 /* rest.c */
 bool lane_has_rest(const struct conn *c);
 size_t lane_rest_size(const struct conn *c);
-bool lane_rest_is_large(const struct conn *c);
+bool lane_rest_is_large(const struct conn *c, bool of_memory);
 ssize_t lane_rest_read(struct conn *c, const struct iovec *iov, int nr, bool peek);
 int lane_rest_add(struct conn *c, const void *data, size_t len);
 bool lane_rest_share(struct conn *c);

@@ -22,10 +22,10 @@ size_t lane_rest_size(const struct conn *c)
 	return lane_has_rest(c) ? c->rest->size - c->rest->at : 0;
 }
 
-/* A peer that breaks the rules could send without end. */
-bool lane_rest_is_large(const struct conn *c)
+/* A peer that breaks the rules could send without end. One that keeps them follows before that. */
+bool lane_rest_is_large(const struct conn *c, bool of_memory)
 {
-	return lane_rest_size(c) >= LARGE;
+	return lane_rest_size(c) >= (of_memory ? 2 * LARGE : LARGE);
 }
 
 static size_t copy_out(const struct rest *r, size_t at, const struct iovec *iov, int nr)
