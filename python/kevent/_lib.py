@@ -2,14 +2,17 @@
 """The C library, the layout of its structures, and errors."""
 
 import errno
+import os
 import struct
 
 from ._abi import ffi
 
 LIBRARY = "libkevent-ffi.so.1"
+# A wheel has one in the package. Else it is that of the system
+OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), LIBRARY)
 
 try:
-    lib = ffi.dlopen(LIBRARY)
+    lib = ffi.dlopen(OWN if os.path.exists(OWN) else LIBRARY)
 except OSError as problem:
     raise ImportError(f"the library of kevent is not installed: {problem}",
                       name="kevent") from None

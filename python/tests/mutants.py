@@ -171,6 +171,8 @@ MUTANTS = [
     ("iteration-raises", "_queue.py", "                if self._closed:\n"
      "                    return\n                raise\n",
      "                raise\n"),
+    ("library-of-the-package-is-left", "_lib.py", "OWN if os.path.exists(OWN) else LIBRARY",
+     "LIBRARY"),
     ("error-without-class", "_lib.py", "CLASSES.get(-number, Error)", "Error"),
     ("error-text-of-libc", "_lib.py",
      "ffi.string(lib.kevent_strerror(number)).decode(errors=\"replace\")",

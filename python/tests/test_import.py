@@ -2,6 +2,7 @@
 """What an import of the package takes."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,20 @@ class Import(unittest.TestCase):
                               stdout=subprocess.PIPE,
                               env={**os.environ, "PYTHONPATH": PACKAGE})
         self.assertEqual(done.stdout, "False\n")
+
+    def test_library_of_the_package_is_used(self):
+        """A wheel has it there, whatever the loader finds elsewhere."""
+        def loaded(folder):
+            words = "import kevent; print(*{line.split()[-1] for line in " \
+                "open('/proc/self/maps') if 'libkevent' in line})"
+            return subprocess.run([sys.executable, "-c", words], check=True, text=True,
+                                  stdout=subprocess.PIPE, cwd=folder,
+                                  env={**os.environ, "PYTHONPATH": folder}).stdout.rstrip()
+
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(f"{PACKAGE}/kevent", f"{folder}/kevent")
+            own = shutil.copy(loaded(PACKAGE), f"{folder}/kevent/libkevent-ffi.so.1")
+            self.assertEqual(loaded(folder), own)
 
     def test_declarations_are_those_that_were_written(self):
         """The file that declare.py makes is the one in the package."""
