@@ -7,6 +7,8 @@ Selector	as the classes of the module selectors
 EventLoop	as the event loop of asyncio; EventLoopPolicy makes it the default
 """
 
+import sys
+
 from ._events import (Clock, Event, FileEvent, FutexEvent, Inode, InodeEvent,
                       Poll, ProcessEvent, SignalEvent, Sock, SocketEvent,
                       TimerEvent, UserEvent)
@@ -29,6 +31,9 @@ __all__ = [
     "TimerWatch",
     "UserEvent", "UserWatch", "Watch", "supported",
 ]
+# Pythons that deprecate policies, or have none, run "from kevent import *" without a complaint
+if sys.version_info >= (3, 14):
+    __all__.remove("EventLoopPolicy")
 
 # Programs that check types know the name; to import typing takes long
 TYPE_CHECKING = False

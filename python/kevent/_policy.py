@@ -11,6 +11,7 @@ class EventLoopPolicy(asyncio.DefaultEventLoopPolicy):
 
     Before Python 3.12: ``asyncio.set_event_loop_policy(kevent.EventLoopPolicy())``.
     Later, ``asyncio.run(main(), loop_factory=kevent.EventLoop)`` does it, too.
+    From Python 3.14 on, which deprecates policies, ``from kevent import *`` leaves it out.
 
     streams	as of EventLoop
     """

@@ -171,6 +171,7 @@ MUTANTS = [
     ("iteration-raises", "_queue.py", "                if self._closed:\n"
      "                    return\n                raise\n",
      "                raise\n"),
+    ("star-imports-policies", "__init__.py", "if sys.version_info >= (3, 14):", "if False:"),
     ("library-of-the-package-is-left", "_lib.py", "OWN if os.path.exists(OWN) else LIBRARY",
      "LIBRARY"),
     ("error-without-class", "_lib.py", "CLASSES.get(-number, Error)", "Error"),

@@ -33,6 +33,16 @@ class Import(unittest.TestCase):
                               env={**os.environ, "PYTHONPATH": PACKAGE})
         self.assertEqual(done.stdout, "False\n")
 
+    def test_all_names_without_policies(self):
+        """What such a Python imports by a star is there."""
+        words = "import asyncio, sys; vars(asyncio).pop('DefaultEventLoopPolicy', None); " \
+            "vars(asyncio).pop('__getattr__', None); sys.version_info = (3, 16); " \
+            "from kevent import *; print(EventLoop.__name__)"
+        done = subprocess.run([sys.executable, "-W", "error", "-c", words], check=True, text=True,
+                              stdout=subprocess.PIPE,
+                              env={**os.environ, "PYTHONPATH": PACKAGE})
+        self.assertEqual(done.stdout, "EventLoop\n")
+
     def test_library_of_the_package_is_used(self):
         """A wheel has it there, whatever the loader finds elsewhere."""
         def loaded(folder):
