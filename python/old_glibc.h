@@ -21,6 +21,7 @@ OLD(pthread_create, pthread_create);	/* 2.34 */
 OLD(pthread_detach, pthread_detach);	/* 2.34 */
 OLD(pthread_join, pthread_join);	/* 2.34 */
 OLD(pthread_sigmask, pthread_sigmask);	/* 2.32 */
+OLD(strtol, __isoc23_strtol);		/* 2.38 */
 OLD(strtoul, __isoc23_strtoul);		/* 2.38 */
 #undef OLD
 

@@ -29,7 +29,7 @@ class Import(unittest.TestCase):
             "vars(asyncio).pop('__getattr__', None); import kevent; " \
             "kevent.EventLoop().close(); print(hasattr(kevent, 'EventLoopPolicy'))"
         done = subprocess.run([sys.executable, "-c", words], check=True, text=True,
-                              stdout=subprocess.PIPE,
+                              stdout=subprocess.PIPE, cwd=PACKAGE,
                               env={**os.environ, "PYTHONPATH": PACKAGE})
         self.assertEqual(done.stdout, "False\n")
 
@@ -39,7 +39,7 @@ class Import(unittest.TestCase):
             "vars(asyncio).pop('__getattr__', None); sys.version_info = (3, 16); " \
             "from kevent import *; print(EventLoop.__name__)"
         done = subprocess.run([sys.executable, "-W", "error", "-c", words], check=True, text=True,
-                              stdout=subprocess.PIPE,
+                              stdout=subprocess.PIPE, cwd=PACKAGE,
                               env={**os.environ, "PYTHONPATH": PACKAGE})
         self.assertEqual(done.stdout, "EventLoop\n")
 
