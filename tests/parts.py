@@ -22,7 +22,7 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "suspend": 240, "compat": 360,
            "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600,
            "module-debug": 1800, "module-kcsan": 1800, "mutants": 1800,
-           "programs": 600, "rust": 600, "worst": 1800, "deb": 3600, "dkms": 1800,
+           "programs": 600, "rust": 600, "worst": 1800, "deb": 3600, "dkms": 5400,
            "check": 1800, "package": 900, "dist": 1800, "systems": 3600,
            "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
 STORMS = 50			# tests with a time budget, at most
