@@ -119,6 +119,7 @@ def build_libkevent(deb=DEB):
     publish(work, deb, "deb", *LIBRARY)
     publish(work, deb, "*", "kevent")
     shutil.rmtree(work)
+    tree.say_unpublished("deb")
 
 
 # --- kernel ---------------------------------------------------------------

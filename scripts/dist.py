@@ -9,7 +9,7 @@ The same files give the same bytes, in a clone and in a tree that was unpacked: 
 sorted, the owner is root, and the time is that of the release, see scripts/version, or
 SOURCE_DATE_EPOCH. A tree that was unpacked has no git, so all its files are taken that are
 not built. The spec for RPMs says in the tarball who publishes it, as packaging/publisher does.
-What that does not say is named on standard error.
+What that lacks is named on standard error.
 """
 
 import gzip
@@ -105,9 +105,7 @@ def main(*words):
     path = pack()
     write_apkbuild(path)
     print(f"dist: {path}, {path.stat().st_size / 1e6:.1f} MB")
-    empty = [name for name in ("HOMEPAGE", "REPOSITORY", "CONTACT") if not tree.publisher()[name]]
-    if empty:
-        print(f"dist: packaging/publisher does not say {', '.join(empty)}", file=sys.stderr)
+    tree.say_unpublished("dist")
     return 0
 
 

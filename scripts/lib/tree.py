@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 from .paths import TOP
 
@@ -62,6 +63,12 @@ def version():
 def publisher():
     """What packaging/publisher says of whom the sources are from: values by their names."""
     return dict(re.findall(r"^([A-Z]+)=(.*)$", (TOP / "packaging/publisher").read_text(), re.M))
+
+
+def say_unpublished(who):
+    """Name on standard error what packaging/publisher lacks."""
+    sys.stdout.flush()
+    subprocess.run([TOP / "scripts/unpublished", who], check=True)
 
 
 @functools.cache
