@@ -22,9 +22,12 @@ def keyring():
 
 
 def debootstrap(*words):
-    """The command. By itself it verifies nothing where it finds no keys."""
-    return ["debootstrap", "--variant=minbase", "--force-check-gpg", f"--keyring={keyring()}",
-            *words]
+    """The command. Its mounts, of /proc for example, end with it, also if it is killed.
+
+    By itself it verifies nothing where it finds no keys.
+    """
+    return ["unshare", "--mount", "debootstrap", "--variant=minbase", "--force-check-gpg",
+            f"--keyring={keyring()}", *words]
 
 
 class Apt:
